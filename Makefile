@@ -1,0 +1,52 @@
+# Every target here works as the first command in a fresh clone on a bare Debian machine.
+PREFIX ?= /usr/local
+BASE ?= HEAD
+JOBS ?= $(shell nproc)
+
+# On a terminal ninja shows one moving line; elsewhere it speaks only of failures.
+QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
+
+configure = mkdir -p build && cmake --preset $(1) --log-level=NOTICE > build/configure-$(1).log || { cat build/configure-$(1).log; exit 1; }
+build = echo "Building $(1) ..." && cmake --build --preset $(1) --parallel $(JOBS) $(2) $(QUIET)
+
+.PHONY: help deps demo test bench install format tidy clean
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
+
+deps: ## install the Debian packages that are missing
+	@scripts/install-deps
+
+demo: deps ## build and run the demonstration, about a minute
+	@$(call configure,release)
+	@$(call build,release,--target demo)
+	@build/release/examples/demo
+
+test: deps ## build and run all tests, then the sanitizer builds
+	@$(call configure,release)
+	@$(call build,release)
+	@ctest --preset release --parallel $(JOBS)
+	@$(call configure,asan)
+	@$(call build,asan)
+	@ctest --preset asan --parallel $(JOBS)
+
+bench: deps ## build and run the benchmarks
+	@$(call configure,release)
+	@$(call build,release,--target bench)
+
+install: deps ## install the library to PREFIX (default /usr/local)
+	@$(call configure,release)
+	@$(call build,release,--target sadam)
+	@cmake --install build/release --prefix $(PREFIX)
+
+format: ## lay out the sources with clang-format
+	@scripts/install-deps --lint
+	@git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
+
+tidy: deps ## run clang-tidy on what changed since BASE (default HEAD)
+	@scripts/install-deps --lint
+	@$(call configure,tidy)
+	@scripts/tidy-changed build/tidy $(BASE)
+
+clean: ## remove what was built
+	@rm -rf build

@@ -1,0 +1,68 @@
+// AdamW, fused: the baseline, and what S-Adam becomes without its brake.
+#pragma once
+
+#include <sadam/optimizer.h>
+#include <torch/arg.h>
+
+#include <tuple>
+
+namespace sadam {
+
+/// Options of `AdamW`, the same as `torch::optim::AdamWOptions`.
+struct AdamWOptions : public torch::optim::OptimizerCloneableOptions<AdamWOptions> {
+  /* implicit */ AdamWOptions(double lr = 1e-3);
+  /// Learning rate η, at least 0.
+  TORCH_ARG(double, lr) = 1e-3;
+  typedef std::tuple<double, double> betas_t;
+  /// Decay rates of the averages of the gradient and of its square, each in [0, 1).
+  TORCH_ARG(betas_t, betas) = std::make_tuple(0.9, 0.999);
+  /// Added to the (bias-corrected) root of the second moment.
+  TORCH_ARG(double, eps) = 1e-8;
+  /// Decoupled weight decay: w ← (1 − lr·decay)·w before the step.
+  TORCH_ARG(double, weight_decay) = 1e-2;
+  /// Not supported: `true` is refused with a sentence.
+  TORCH_ARG(bool, amsgrad) = false;
+
+ public:
+  void serialize(torch::serialize::InputArchive& archive) override;
+  void serialize(torch::serialize::OutputArchive& archive) const override;
+  friend bool operator==(const AdamWOptions& lhs, const AdamWOptions& rhs);
+  double get_lr() const override;
+  // NOLINTNEXTLINE(readability-avoid-const-params-in-decls): torch's own signature
+  void set_lr(const double lr) override;
+};
+
+/// What `AdamW` and `SAdam` keep for each parameter.
+struct AdamWParamState : public torch::optim::OptimizerCloneableParamState<AdamWParamState> {
+  /// Updates this parameter has had.
+  TORCH_ARG(int64_t, step) = 0;
+  /// m, the average of the gradient.
+  TORCH_ARG(torch::Tensor, exp_avg);
+  /// v, the average of its square.
+  TORCH_ARG(torch::Tensor, exp_avg_sq);
+
+ public:
+  void serialize(torch::serialize::InputArchive& archive) override;
+  void serialize(torch::serialize::OutputArchive& archive) const override;
+  friend bool operator==(const AdamWParamState& lhs, const AdamWParamState& rhs);
+};
+
+/// AdamW in one pass over memory. In float64 its trajectory is that of `torch::optim::AdamW` to 1e-12.
+class AdamW : public Optimizer {
+ public:
+  explicit AdamW(const torch::nn::Module& module, const AdamWOptions& defaults = {});
+  explicit AdamW(std::vector<torch::Tensor> parameters, const AdamWOptions& defaults = {});
+  explicit AdamW(std::vector<torch::optim::OptimizerParamGroup> groups, const AdamWOptions& defaults = {});
+
+  /// With a closure: clears gradients, evaluates, calls backward, updates, and returns the loss. Without one:
+  /// updates from the gradients as they are, and returns an undefined tensor.
+  torch::Tensor step(LossClosure closure = nullptr) override;
+
+  void save(torch::serialize::OutputArchive& archive) const override;
+  void load(torch::serialize::InputArchive& archive) override;
+
+ protected:
+  void check_options(const torch::optim::OptimizerOptions& options, const std::string& where) const override;
+};
+
+}  // namespace sadam

@@ -1,0 +1,108 @@
+// What SAdam, AdamW and ProxSGD have in common: how a closure is evaluated and how parameters are checked.
+#pragma once
+
+#include <sadam/error.h>
+#include <sadam/step_summary.h>
+#include <torch/optim/optimizer.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace torch::nn {
+class Module;
+}
+
+namespace sadam {
+
+namespace probe {
+class ForwardState;
+}
+
+/// A torch optimizer whose `step(closure)` takes a closure that returns the loss and does nothing else: the
+/// optimizer clears the gradients, evaluates the closure once with gradients and calls backward.
+///
+/// Parameters are float32 or float64, dense, all on the CPU. A step whose loss or gradient is not finite is
+/// skipped: nothing changes but `summary()` and `totals()`.
+class Optimizer : public torch::optim::Optimizer {
+ public:
+  Optimizer(Optimizer&&) = default;
+  ~Optimizer() override = default;
+
+  /// Buffers that a failed evaluation puts back and that probes leave untouched. An optimizer built from a
+  /// module protects the module's buffers already; this adds to them.
+  void protect(const std::vector<torch::Tensor>& buffers);
+
+  /// Hides torch's own, to refuse an unsuitable parameter or group at once rather than at the next step.
+  void add_param_group(const torch::optim::OptimizerParamGroup& group);
+
+  /// What happened in the last step.
+  const StepSummary& summary() const { return summary_; }
+
+  /// What happened so far.
+  const Totals& totals() const { return totals_; }
+
+  void save(torch::serialize::OutputArchive& archive) const override = 0;
+  void load(torch::serialize::InputArchive& archive) override = 0;
+
+ protected:
+  Optimizer(std::vector<torch::optim::OptimizerParamGroup> groups,
+            std::unique_ptr<torch::optim::OptimizerOptions> defaults);
+
+  /// The parameters of a module, tied ones once, as one group. Refuses unsuitable ones by name.
+  static std::vector<torch::optim::OptimizerParamGroup> groups_of(const torch::nn::Module& module);
+
+  /// Takes the module's parameter names, for messages, and protects its buffers.
+  void adopt(const torch::nn::Module& module);
+
+  /// Refuses, with a sentence that begins with `where`, options of the wrong type or out of range.
+  virtual void check_options(const torch::optim::OptimizerOptions& options,
+                             const std::string& where) const = 0;
+
+  /// Checks everything that may have changed since the last call: parameters, groups, options. Throws or
+  /// changes nothing.
+  void check();
+
+  /// Clears the gradients, evaluates the closure with gradients, calls backward, and returns the loss. If
+  /// anything throws, gradients are put back, and generator and buffers as in `before`. `caller` names the
+  /// method in messages.
+  torch::Tensor evaluate(const LossClosure& closure, const probe::ForwardState& before, const char* caller);
+
+  /// Checks, starts the summary, and evaluates the closure if there is one: all that comes before an update.
+  /// Returns the loss, undefined without a closure.
+  torch::Tensor start_step(const LossClosure& closure, const char* caller);
+
+  /// Refuses a gradient that the kernels cannot read.
+  void check_gradients() const;
+
+  /// Whether a step moves this parameter: it is not frozen and has a gradient.
+  static bool is_trained(const torch::Tensor& parameter) {
+    return parameter.requires_grad() && parameter.grad().defined();
+  }
+
+  /// A new, empty summary for the step that begins.
+  void start_summary();
+  void note_loss(double loss);
+
+  /// True, and noted and counted, if the loss or a gradient is not finite.
+  bool skips_step();
+
+  /// "parameter 'conv.weight'" or "parameter 3 of group 0".
+  std::string name_of(std::size_t group, std::size_t index) const;
+
+  std::vector<torch::Tensor> buffers_;
+  StepSummary summary_;
+  Totals totals_;
+
+ private:
+  template <class T>
+  std::int64_t count_non_finite_gradients() const;
+  void check_parameters(const std::vector<torch::optim::OptimizerParamGroup>& groups) const;
+
+  std::unordered_map<const void*, std::string> names_;  // by TensorImpl
+  std::vector<const void*> checked_;                    // the TensorImpls that passed check_parameters
+};
+
+}  // namespace sadam

@@ -1,0 +1,57 @@
+// Proximal SGD with momentum: the paper's second baseline.
+#pragma once
+
+#include <sadam/optimizer.h>
+#include <torch/arg.h>
+
+namespace sadam {
+
+/// Options of `ProxSGD`, with the paper's values as defaults.
+struct ProxSGDOptions : public torch::optim::OptimizerCloneableOptions<ProxSGDOptions> {
+  /* implicit */ ProxSGDOptions(double lr = 1e-2);
+  /// Learning rate, at least 0.
+  TORCH_ARG(double, lr) = 1e-2;
+  /// Heavy-ball momentum in [0, 1).
+  TORCH_ARG(double, momentum) = 0.9;
+  /// Weight of the L1 penalty; the soft threshold is lr·l1.
+  TORCH_ARG(double, l1) = 1e-4;
+
+ public:
+  void serialize(torch::serialize::InputArchive& archive) override;
+  void serialize(torch::serialize::OutputArchive& archive) const override;
+  friend bool operator==(const ProxSGDOptions& lhs, const ProxSGDOptions& rhs);
+  double get_lr() const override;
+  // NOLINTNEXTLINE(readability-avoid-const-params-in-decls): torch's own signature
+  void set_lr(const double lr) override;
+};
+
+/// What `ProxSGD` keeps for each parameter.
+struct ProxSGDParamState : public torch::optim::OptimizerCloneableParamState<ProxSGDParamState> {
+  /// The heavy ball's velocity.
+  TORCH_ARG(torch::Tensor, momentum_buffer);
+
+ public:
+  void serialize(torch::serialize::InputArchive& archive) override;
+  void serialize(torch::serialize::OutputArchive& archive) const override;
+  friend bool operator==(const ProxSGDParamState& lhs, const ProxSGDParamState& rhs);
+};
+
+/// b ← momentum·b + g;  w ← w − lr·b;  w ← sign(w)·max(|w| − lr·l1, 0). One pass over memory.
+class ProxSGD : public Optimizer {
+ public:
+  explicit ProxSGD(const torch::nn::Module& module, const ProxSGDOptions& defaults = {});
+  explicit ProxSGD(std::vector<torch::Tensor> parameters, const ProxSGDOptions& defaults = {});
+  explicit ProxSGD(std::vector<torch::optim::OptimizerParamGroup> groups,
+                   const ProxSGDOptions& defaults = {});
+
+  /// As `AdamW::step`.
+  torch::Tensor step(LossClosure closure = nullptr) override;
+
+  void save(torch::serialize::OutputArchive& archive) const override;
+  void load(torch::serialize::InputArchive& archive) override;
+
+ protected:
+  void check_options(const torch::optim::OptimizerOptions& options, const std::string& where) const override;
+};
+
+}  // namespace sadam

@@ -1,0 +1,13 @@
+// Everything a user of the library meets. Include this one header.
+#pragma once
+
+#include <sadam/adamw.h>
+#include <sadam/brake.h>
+#include <sadam/directions.h>
+#include <sadam/error.h>
+#include <sadam/optimizer.h>
+#include <sadam/prox_sgd.h>
+#include <sadam/s_adam.h>
+#include <sadam/statistic.h>
+#include <sadam/step_summary.h>
+#include <sadam/version.h>

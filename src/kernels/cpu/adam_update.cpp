@@ -1,0 +1,74 @@
+// The fused AdamW update.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/adam_update.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/adamw.h"
+#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/kernels.h"
+
+SADAM_BEGIN_FORMULAS
+
+template <class T>
+struct AdamUpdateStep {
+  using M = StepMath<T>;
+  AdamScalars<M> scalars;
+
+  /// in: w, m, v, gradient; out: w, m, v.
+  HWY_INLINE void operator()(const std::array<const T*, 4>& in, const std::array<T*, 3>& out,
+                             std::size_t) const {
+    const StepTag<T> d;
+    for (std::size_t l = 0; l < kStep; l += hn::Lanes(d)) {
+      const auto w = hn::LoadU(d, in[0] + l);
+      const auto next =
+          adam_moments<M>(scalars, hn::LoadU(d, in[1] + l), hn::LoadU(d, in[2] + l), hn::LoadU(d, in[3] + l));
+      hn::StoreU(scalars.decay * w - adam_step<M>(scalars, next), d, out[0] + l);
+      hn::StoreU(next.m, d, out[1] + l);
+      hn::StoreU(next.v, d, out[2] + l);
+    }
+  }
+};
+
+template <class T>
+HWY_INLINE void adam_update_chunk(const AdamUpdate<T>& launch, const Chunk& chunk) {
+  const auto& segment = launch.segments[chunk.segment];
+  T* const w = segment.w + chunk.begin;
+  T* const m = segment.m + chunk.begin;
+  T* const v = segment.v + chunk.begin;
+  const AdamUpdateStep<T> step = {AdamScalars<StepMath<T>>::from(segment.coefficients)};
+  for_each_step<T, 4, 3>({w, m, v, segment.gradient + chunk.begin}, {w, m, v}, chunk.end - chunk.begin, step);
+}
+
+void adam_update_float(const AdamUpdate<float>& launch, const Chunk& chunk) {
+  adam_update_chunk(launch, chunk);
+}
+void adam_update_double(const AdamUpdate<double>& launch, const Chunk& chunk) {
+  adam_update_chunk(launch, chunk);
+}
+
+SADAM_END_FORMULAS
+
+#if HWY_ONCE
+namespace sadam::kernels {
+
+HWY_EXPORT(adam_update_float);
+HWY_EXPORT(adam_update_double);
+
+template <>
+void adam_update(const AdamUpdate<float>& launch) {
+  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+    HWY_DYNAMIC_DISPATCH(adam_update_float)(launch, chunk);
+  });
+}
+
+template <>
+void adam_update(const AdamUpdate<double>& launch) {
+  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+    HWY_DYNAMIC_DISPATCH(adam_update_double)(launch, chunk);
+  });
+}
+
+}  // namespace sadam::kernels
+#endif

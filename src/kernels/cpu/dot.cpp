@@ -1,0 +1,60 @@
+// ⟨g, scale·z⟩, with z made on the way.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/dot.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/direction_tiles.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/kernels.h"
+
+SADAM_BEGIN_FORMULAS
+
+template <class T>
+struct DotStep {
+  StepSum sum;
+
+  HWY_INLINE void operator()(const std::array<const T*, 2>& in, const std::array<T*, 0>&, std::size_t) {
+    sum.add_product(in[0], in[1]);
+  }
+};
+
+template <class T>
+HWY_INLINE double dot_chunk(const Dot<T>& launch, const Chunk& chunk) {
+  const auto& segment = launch.segments[chunk.segment];
+  const T* const gradient = segment.gradient + chunk.begin;
+  DotStep<T> step = {StepSum::zero()};
+  const auto use = [&](const T* z, std::size_t begin, std::size_t size) HWY_ATTR {
+    for_each_step<T, 2, 0>({gradient + begin, z}, {}, size, step);
+  };
+  for_each_run<T>(launch.key, launch.distribution, segment.first + chunk.begin, chunk.end - chunk.begin, use);
+  return segment.scale * step.sum.total();
+}
+
+double dot_float(const Dot<float>& launch, const Chunk& chunk) { return dot_chunk(launch, chunk); }
+double dot_double(const Dot<double>& launch, const Chunk& chunk) { return dot_chunk(launch, chunk); }
+
+SADAM_END_FORMULAS
+
+#if HWY_ONCE
+namespace sadam::kernels {
+
+HWY_EXPORT(dot_float);
+HWY_EXPORT(dot_double);
+
+template <>
+double dot(const Dot<float>& launch) {
+  return cut(launch.segments).sum<double>(launch.threads, [&](const Chunk& chunk) {
+    return HWY_DYNAMIC_DISPATCH(dot_float)(launch, chunk);
+  });
+}
+
+template <>
+double dot(const Dot<double>& launch) {
+  return cut(launch.segments).sum<double>(launch.threads, [&](const Chunk& chunk) {
+    return HWY_DYNAMIC_DISPATCH(dot_double)(launch, chunk);
+  });
+}
+
+}  // namespace sadam::kernels
+#endif

@@ -1,0 +1,67 @@
+// w = w₀ + scale·z, with z made on the way.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/perturb.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/direction_tiles.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/kernels.h"
+
+SADAM_BEGIN_FORMULAS
+
+template <class T>
+struct PerturbStep {
+  using M = StepMath<T>;
+  typename M::V scale;
+
+  HWY_INLINE void operator()(const std::array<const T*, 2>& in, const std::array<T*, 1>& out,
+                             std::size_t) const {
+    const StepTag<T> d;
+    for (std::size_t l = 0; l < kStep; l += hn::Lanes(d)) {
+      const auto base = hn::LoadU(d, in[0] + l);
+      const auto z = hn::LoadU(d, in[1] + l);
+      hn::StoreU(M::fma(scale, z, base), d, out[0] + l);
+    }
+  }
+};
+
+template <class T>
+HWY_INLINE void perturb_chunk(const Perturb<T>& launch, const Chunk& chunk) {
+  const auto& segment = launch.segments[chunk.segment];
+  const T* const base = segment.base + chunk.begin;
+  T* const out = segment.out + chunk.begin;
+  const PerturbStep<T> step = {StepMath<T>::set(segment.scale)};
+  const auto use = [&](const T* z, std::size_t begin, std::size_t size) HWY_ATTR {
+    for_each_step<T, 2, 1>({base + begin, z}, {out + begin}, size, step);
+  };
+  for_each_run<T>(launch.key, launch.distribution, segment.first + chunk.begin, chunk.end - chunk.begin, use);
+}
+
+void perturb_float(const Perturb<float>& launch, const Chunk& chunk) { perturb_chunk(launch, chunk); }
+void perturb_double(const Perturb<double>& launch, const Chunk& chunk) { perturb_chunk(launch, chunk); }
+
+SADAM_END_FORMULAS
+
+#if HWY_ONCE
+namespace sadam::kernels {
+
+HWY_EXPORT(perturb_float);
+HWY_EXPORT(perturb_double);
+
+template <>
+void perturb(const Perturb<float>& launch) {
+  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+    HWY_DYNAMIC_DISPATCH(perturb_float)(launch, chunk);
+  });
+}
+
+template <>
+void perturb(const Perturb<double>& launch) {
+  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+    HWY_DYNAMIC_DISPATCH(perturb_double)(launch, chunk);
+  });
+}
+
+}  // namespace sadam::kernels
+#endif

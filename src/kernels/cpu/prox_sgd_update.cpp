@@ -1,0 +1,71 @@
+// The Prox-SGD update: a heavy-ball step, then the soft threshold.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/prox_sgd_update.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/kernels.h"
+#include "kernels/soft_threshold.h"
+
+SADAM_BEGIN_FORMULAS
+
+template <class T>
+struct ProxSgdStep {
+  using M = StepMath<T>;
+  typename M::V momentum, lr, threshold;
+
+  /// in: w, buffer, gradient; out: w, buffer.
+  HWY_INLINE void operator()(const std::array<const T*, 3>& in, const std::array<T*, 2>& out,
+                             std::size_t) const {
+    const StepTag<T> d;
+    for (std::size_t l = 0; l < kStep; l += hn::Lanes(d)) {
+      const auto buffer = M::fma(momentum, hn::LoadU(d, in[1] + l), hn::LoadU(d, in[2] + l));
+      const auto moved = M::neg_fma(lr, buffer, hn::LoadU(d, in[0] + l));
+      hn::StoreU(soft_threshold<M>(moved, threshold), d, out[0] + l);
+      hn::StoreU(buffer, d, out[1] + l);
+    }
+  }
+};
+
+template <class T>
+HWY_INLINE void prox_sgd_chunk(const ProxSgdUpdate<T>& launch, const Chunk& chunk) {
+  const auto& segment = launch.segments[chunk.segment];
+  using M = StepMath<T>;
+  T* const w = segment.w + chunk.begin;
+  T* const buffer = segment.buffer + chunk.begin;
+  const ProxSgdStep<T> step = {M::set(segment.momentum), M::set(segment.lr), M::set(segment.threshold)};
+  for_each_step<T, 3, 2>({w, buffer, segment.gradient + chunk.begin}, {w, buffer}, chunk.end - chunk.begin,
+                         step);
+}
+
+void prox_sgd_float(const ProxSgdUpdate<float>& launch, const Chunk& chunk) { prox_sgd_chunk(launch, chunk); }
+void prox_sgd_double(const ProxSgdUpdate<double>& launch, const Chunk& chunk) {
+  prox_sgd_chunk(launch, chunk);
+}
+
+SADAM_END_FORMULAS
+
+#if HWY_ONCE
+namespace sadam::kernels {
+
+HWY_EXPORT(prox_sgd_float);
+HWY_EXPORT(prox_sgd_double);
+
+template <>
+void prox_sgd_update(const ProxSgdUpdate<float>& launch) {
+  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+    HWY_DYNAMIC_DISPATCH(prox_sgd_float)(launch, chunk);
+  });
+}
+
+template <>
+void prox_sgd_update(const ProxSgdUpdate<double>& launch) {
+  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+    HWY_DYNAMIC_DISPATCH(prox_sgd_double)(launch, chunk);
+  });
+}
+
+}  // namespace sadam::kernels
+#endif

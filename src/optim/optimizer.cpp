@@ -1,0 +1,249 @@
+#include <ATen/MemoryOverlap.h>
+#include <ATen/Parallel.h>
+#include <sadam/optimizer.h>
+#include <torch/nn/module.h>
+
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <sstream>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "../kernels/kernels.h"
+#include "../probe/forward_state.h"
+#include "../probe/loss.h"
+#include "../probe/parameters.h"
+
+namespace sadam {
+namespace {
+
+using torch::optim::OptimizerParamGroup;
+
+// What is wrong with one parameter, with the way out; "" if nothing is.
+std::string fault_of(const at::Tensor& tensor) {
+  std::ostringstream fault;
+  if (!tensor.defined()) {
+    fault << "is undefined: pass only tensors that exist";
+  } else if (tensor.layout() != at::kStrided) {
+    fault << "is " << (tensor.is_sparse() ? "sparse" : "not a plain tensor")
+          << ": sadam works on dense parameters (an embedding needs sparse(false))";
+  } else if (tensor.is_complex()) {
+    fault << "is complex: optimise torch::view_as_real of it instead";
+  } else if (tensor.scalar_type() != at::kFloat && tensor.scalar_type() != at::kDouble) {
+    fault << "is of type " << tensor.scalar_type()
+          << ": sadam works on float32 and float64 (keep the weights in float32, for instance with "
+             "model->to(torch::kFloat32))";
+  } else if (!tensor.is_leaf()) {
+    fault << "is the result of an operation: pass the leaf tensors that the model registered";
+  } else if (!tensor.device().is_cpu()) {
+    fault << "is on " << tensor.device()
+          << ": this build of sadam has kernels for the CPU only, move the model there";
+  } else if (at::has_internal_overlap(tensor.unsafeGetTensorImpl()) == at::MemOverlap::Yes) {
+    fault << "has elements that share memory (an expanded tensor): pass a clone of it";
+  }
+  return fault.str();
+}
+
+}  // namespace
+
+Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
+                     std::unique_ptr<torch::optim::OptimizerOptions> defaults)
+    // The groups join after they have been checked: torch's own checks abort with a stack trace.
+    : torch::optim::Optimizer(std::vector<OptimizerParamGroup>{}, std::move(defaults)) {
+  check_parameters(groups);
+  for (const auto& group : groups) torch::optim::Optimizer::add_param_group(group);
+}
+
+std::vector<OptimizerParamGroup> Optimizer::groups_of(const torch::nn::Module& module) {
+  std::vector<at::Tensor> parameters;
+  std::unordered_set<const void*> seen;
+  for (const auto& entry : module.named_parameters()) {
+    const auto fault = fault_of(entry.value());
+    if (!fault.empty()) throw Error("parameter '" + entry.key() + "' " + fault + ".");
+    if (seen.insert(entry.value().unsafeGetTensorImpl()).second) parameters.push_back(entry.value());
+  }
+  return {OptimizerParamGroup(parameters)};
+}
+
+void Optimizer::adopt(const torch::nn::Module& module) {
+  for (const auto& entry : module.named_parameters())
+    names_[entry.value().unsafeGetTensorImpl()] = entry.key();
+  protect(module.buffers());
+}
+
+void Optimizer::protect(const std::vector<torch::Tensor>& buffers) {
+  std::unordered_set<const void*> known;
+  for (const auto& buffer : buffers_) known.insert(buffer.unsafeGetTensorImpl());
+  for (const auto& buffer : buffers)
+    if (buffer.defined() && known.insert(buffer.unsafeGetTensorImpl()).second) buffers_.push_back(buffer);
+}
+
+void Optimizer::add_param_group(const OptimizerParamGroup& group) {
+  auto groups = param_groups();
+  groups.push_back(group);
+  if (!group.has_options()) groups.back().set_options(defaults().clone());
+  check_parameters(groups);
+  check_options(groups.back().options(), "group " + std::to_string(groups.size() - 1) + ": ");
+  torch::optim::Optimizer::add_param_group(groups.back());
+}
+
+std::string Optimizer::name_of(std::size_t group, std::size_t index) const {
+  if (group < param_groups().size() && index < param_groups()[group].params().size()) {
+    const auto found = names_.find(param_groups()[group].params()[index].unsafeGetTensorImpl());
+    if (found != names_.end()) return "parameter '" + found->second + "'";
+  }
+  return "parameter " + std::to_string(index) + " of group " + std::to_string(group);
+}
+
+void Optimizer::check_parameters(const std::vector<OptimizerParamGroup>& groups) const {
+  // Places by storage: only tensors of one storage can share memory.
+  std::unordered_map<const void*, std::vector<std::pair<std::size_t, std::size_t>>> by_storage;
+  std::unordered_map<const void*, std::pair<std::size_t, std::size_t>> places;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (std::size_t i = 0; i < groups[g].params().size(); ++i) {
+      const auto& tensor = groups[g].params()[i];
+      const auto fault = fault_of(tensor);
+      if (!fault.empty()) throw Error(name_of(g, i) + " " + fault + ".");
+      const auto [place, is_new] = places.emplace(tensor.unsafeGetTensorImpl(), std::make_pair(g, i));
+      if (!is_new)
+        throw Error(name_of(g, i) + " is given twice (it is also " +
+                    name_of(place->second.first, place->second.second) + "): list each parameter once.");
+      if (tensor.numel() == 0) continue;
+      auto& neighbours = by_storage[tensor.storage().unsafeGetStorageImpl()];
+      for (const auto& [other_group, other] : neighbours) {
+        const auto& tensors = groups[other_group].params();
+        const auto overlap =
+            at::get_overlap_status(tensor.unsafeGetTensorImpl(), tensors[other].unsafeGetTensorImpl());
+        const bool same_start = tensor.data_ptr() == tensors[other].data_ptr();
+        if (overlap == at::MemOverlapStatus::Full || overlap == at::MemOverlapStatus::Partial || same_start)
+          throw Error(name_of(g, i) + " shares memory with " + name_of(other_group, other) +
+                      ": tie weights by registering one tensor twice, and list it once.");
+      }
+      neighbours.emplace_back(g, i);
+    }
+  }
+}
+
+void Optimizer::check() {
+  std::vector<const void*> current;
+  for (const auto& group : param_groups())
+    for (const auto& tensor : group.params()) {
+      current.push_back(tensor.unsafeGetTensorImpl());
+      current.push_back(tensor.defined() && tensor.layout() == at::kStrided ? tensor.data_ptr() : nullptr);
+    }
+  if (current != checked_) {
+    check_parameters(param_groups());
+    checked_ = std::move(current);
+  }
+  for (std::size_t g = 0; g < param_groups().size(); ++g) {
+    const auto& group = param_groups()[g];
+    check_options(group.options(), param_groups().size() > 1 ? "group " + std::to_string(g) + ": " : "");
+    for (std::size_t i = 0; i < group.params().size(); ++i) {
+      const auto fault = fault_of(group.params()[i]);  // model->to(...) changes a tensor in place
+      if (!fault.empty()) throw Error(name_of(g, i) + " " + fault + ".");
+    }
+  }
+}
+
+torch::Tensor Optimizer::evaluate(const LossClosure& closure, const probe::ForwardState& before,
+                                  const char* caller) {
+  // Without gradients at the start, a gradient after the closure means that the closure itself called
+  // backward.
+  std::vector<std::pair<at::Tensor, at::Tensor>> gradients;
+  for (auto& group : param_groups())
+    for (auto& parameter : group.params()) {
+      gradients.emplace_back(parameter, parameter.grad());
+      parameter.mutable_grad().reset();
+    }
+  try {
+    const at::AutoGradMode with_gradients(true);
+    auto loss = closure();
+    probe::check_loss(loss, caller);
+    for (const auto& [parameter, gradient] : gradients)
+      if (parameter.grad().defined())
+        throw Error(
+            std::string(caller) +
+            ": the closure called backward itself: let it return the loss and do nothing else, the optimizer "
+            "clears gradients and calls backward.");
+    if (!loss.requires_grad())
+      throw Error(
+          std::string(caller) +
+          ": the loss does not need gradients: compute it from parameters that require them, outside any "
+          "no-grad guard.");
+    loss.backward();
+    check_gradients();
+    return loss.detach();
+  } catch (...) {
+    for (auto& [parameter, gradient] : gradients) parameter.mutable_grad() = gradient;
+    before.restore();
+    throw;
+  }
+}
+
+torch::Tensor Optimizer::start_step(const LossClosure& closure, const char* caller) {
+  check();
+  if (!closure) {
+    check_gradients();
+    start_summary();
+    return {};
+  }
+  auto loss = evaluate(closure, probe::ForwardState(buffers_), caller);
+  start_summary();
+  note_loss(probe::read_loss(loss).value);
+  return loss;
+}
+
+void Optimizer::check_gradients() const {
+  for (std::size_t g = 0; g < param_groups().size(); ++g) {
+    const auto& parameters = param_groups()[g].params();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto& gradient = parameters[i].grad();
+      if (!gradient.defined()) continue;
+      if (gradient.layout() != at::kStrided)
+        throw Error("the gradient of " + name_of(g, i) +
+                    " is sparse: sadam works on dense gradients (an embedding needs sparse(false)).");
+      if (gradient.scalar_type() != parameters[i].scalar_type() || gradient.sizes() != parameters[i].sizes())
+        throw Error(
+            "the gradient of " + name_of(g, i) +
+            " has another type or shape than the parameter: clear the gradients after changing a model.");
+    }
+  }
+}
+
+void Optimizer::start_summary() {
+  summary_ = StepSummary();
+  summary_.step = totals_.steps;
+  summary_.loss = std::numeric_limits<double>::quiet_NaN();
+  summary_.group_lgi.assign(param_groups().size(), 0);
+  summary_.group_brakes.assign(param_groups().size(), 1);
+}
+
+void Optimizer::note_loss(double loss) {
+  summary_.loss = loss;
+  summary_.non_finite_loss = std::isfinite(loss) ? 0 : 1;
+}
+
+bool Optimizer::skips_step() {
+  summary_.non_finite_gradient = count_non_finite_gradients<float>() + count_non_finite_gradients<double>();
+  summary_.skipped = summary_.non_finite_loss > 0 || summary_.non_finite_gradient > 0;
+  if (summary_.skipped) ++totals_.skipped;
+  return summary_.skipped;
+}
+
+template <class T>
+std::int64_t Optimizer::count_non_finite_gradients() const {
+  kernels::CountNonFinite<T> launch;
+  launch.threads = at::get_num_threads();
+  std::vector<at::Tensor> gradients;  // keeps copies of scattered ones alive
+  for (const auto& group : param_groups())
+    for (const auto& parameter : group.params()) {
+      if (!is_trained(parameter) || parameter.scalar_type() != c10::CppTypeToScalarType<T>::value) continue;
+      const auto& gradient = parameter.grad();
+      gradients.push_back(probe::is_block(gradient) ? gradient : gradient.contiguous());
+      launch.segments.push_back({gradients.back().template data_ptr<T>(), gradient.numel()});
+    }
+  return launch.segments.empty() ? 0 : kernels::count_non_finite(launch);
+}
+
+}  // namespace sadam

@@ -1,0 +1,309 @@
+#include <sadam/s_adam.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "../probe/option_names.h"
+#include "../probe/probe.h"
+#include "adam_update.h"
+#include "archive.h"
+#include "checks.h"
+#include "state.h"
+
+namespace sadam {
+
+using torch::optim::OptimizerParamGroup;
+using torch::serialize::InputArchive;
+using torch::serialize::OutputArchive;
+
+Brakes::operator double() const {
+  if (per_group.empty()) return 1;
+  if (std::any_of(per_group.begin(), per_group.end(), [&](double b) { return b != per_group.front(); }))
+    throw Error("the groups have different brakes: pass what probe() returned to step() as it is.");
+  return per_group.front();
+}
+
+// ---- construction
+// -------------------------------------------------------------------------------------------------
+
+SAdam::SAdam(std::vector<OptimizerParamGroup> groups, const SAdamOptions& defaults)
+    : Optimizer(std::move(groups), std::make_unique<SAdamOptions>(defaults)),
+      snapshot_(std::make_unique<probe::Snapshot>()) {
+  check_options(defaults, "");
+  prepare();
+}
+
+SAdam::SAdam(std::vector<torch::Tensor> parameters, const SAdamOptions& defaults)
+    : SAdam(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(parameters))}, defaults) {}
+
+SAdam::SAdam(const torch::nn::Module& module, const SAdamOptions& defaults)
+    : SAdam(groups_of(module), defaults) {
+  adopt(module);
+}
+
+SAdam::SAdam(SAdam&&) noexcept = default;
+SAdam::~SAdam() = default;
+
+void SAdam::check_options(const torch::optim::OptimizerOptions& given, const std::string& where) const {
+  const auto& options = optim::options_as<SAdamOptions>(given, where, "SAdamOptions");
+  optim::require_at_least_zero(options.lr(), where, "lr");
+  optim::require_fraction(std::get<0>(options.betas()), where, "betas[0]");
+  optim::require_fraction(std::get<1>(options.betas()), where, "betas[1]");
+  optim::require_at_least_zero(options.eps(), where, "eps");
+  optim::require_at_least_zero(options.weight_decay(), where, "weight_decay");
+  optim::require_at_least_zero(options.damping(), where, "damping");
+  optim::require(is_in(kBrakeNames, options.brake()), where, "brake", to_string(options.brake()),
+                 "exponential or proximal");
+  optim::require(is_in(kBiasCorrectionNames, options.bias_correction()), where, "bias_correction",
+                 to_string(options.bias_correction()), "adamw, reference or none");
+  optim::refuse_amsgrad(options.amsgrad(), where);
+  optim::require(options.probes() >= 1 && options.probes() <= 65535, where, "probes", options.probes(),
+                 "between 1 and 65535");
+  optim::require(std::isfinite(options.radius()) && options.radius() > 0, where, "radius", options.radius(),
+                 "a finite number above 0");
+  optim::require_at_least_zero(options.lgi_eps(), where, "lgi_eps");
+  optim::require(options.cap() > 0, where, "cap", options.cap(), "above 0");
+  optim::require(options.interval() >= 1, where, "interval", options.interval(), "at least 1");
+  optim::require(is_in(kDirectionsNames, options.directions()), where, "directions",
+                 to_string(options.directions()), "sphere, per_tensor, rademacher or step");
+  optim::require(is_in(kStatisticNames, options.statistic()), where, "statistic",
+                 to_string(options.statistic()), "variance, unbiased_variance or residual");
+  optim::require(is_in(kProbeNoiseNames, options.noise()), where, "noise", to_string(options.noise()),
+                 "shared or fresh");
+
+  const auto conflict = options.conflict_with(wide());
+  if (!conflict.empty())
+    throw Error(where + conflict +
+                " belongs to the optimizer, since one probe serves all groups: set it in the options given "
+                "to SAdam.");
+  if (wide().directions() == Directions::step && !wide().source() &&
+      wide().statistic() != Statistic::residual)
+    throw Error(where +
+                "directions 'step' goes with the statistic 'residual' only: add "
+                ".statistic(sadam::Statistic::residual).");
+}
+
+// Checks everything and lets the groups follow the optimizer's own options. Changes nothing a user could see.
+void SAdam::prepare() {
+  check_options(defaults(), "");
+  check();
+  for (auto& group : param_groups()) static_cast<SAdamOptions&>(group.options()).inherit_from(wide());
+  // A group that joined later starts from the common ρ.
+  last_lgi_.resize(param_groups().size(),
+                   last_lgi_.empty() || wide().group_by_group() ? 0 : last_lgi_.back());
+}
+
+const SAdamOptions& SAdam::wide() const { return static_cast<const SAdamOptions&>(defaults()); }
+
+const SAdamOptions& SAdam::options_of(std::size_t group) const {
+  return static_cast<const SAdamOptions&>(param_groups()[group].options());
+}
+
+SAdam::Groups SAdam::all_groups() const { return {0, param_groups().size()}; }
+
+// ---- the step
+// -----------------------------------------------------------------------------------------------------
+
+torch::Tensor SAdam::step(LossClosure closure) {
+  if (!closure)
+    throw Error(
+        "SAdam::step: there is no closure: pass one that returns the loss, or use probe() and step(brake) "
+        "after your own "
+        "backward.");
+  prepare();
+  const probe::ForwardState before(buffers_);
+  auto loss = evaluate(closure, before, "SAdam::step");
+  begun_.reset();
+  summary_is_open_ = false;
+  start_summary();
+  note_loss(probe::read_loss(loss).value);
+  if (skips_step()) return loss;
+
+  std::vector<Groups> rounds{all_groups()};
+  if (wide().group_by_group()) {
+    rounds.clear();
+    for (std::size_t g = 0; g < param_groups().size(); ++g) rounds.push_back({g, g + 1});
+  }
+  for (const auto& groups : rounds) {
+    if (probe_is_due(groups)) run_probes(groups, {closure, loss, before});
+    set_brakes(groups);
+    update(groups);
+  }
+  ++totals_.steps;
+  return loss;
+}
+
+bool SAdam::probe_is_due(Groups groups) const {
+  if (totals_.steps % wide().interval() != 0) return false;
+  if (wide().monitor()) return true;
+  for (auto g = groups.first; g < groups.last; ++g)
+    if (options_of(g).damping() != 0) return true;
+  return false;
+}
+
+// Fills in the summary and ρ of the groups; returns f(w).
+double SAdam::run_probes(Groups groups, const Base& base) {
+  const auto start = std::chrono::steady_clock::now();
+  probe::ProbePlan plan;
+  std::uint64_t first = 0;
+  for (std::size_t g = 0; g < groups.last; ++g) {
+    const auto& parameters = param_groups()[g].params();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (!parameters[i].requires_grad()) continue;
+      if (g >= groups.first)
+        plan.parameters.push_back(
+            {parameters[i], static_cast<std::int64_t>(g), static_cast<std::int64_t>(i), first});
+      first += static_cast<std::uint64_t>(parameters[i].numel());
+    }
+  }
+  auto& directions = plan.directions;
+  directions.directions = wide().directions();
+  directions.source = wide().source();
+  directions.seed = wide().seed();
+  directions.step = totals_.steps;
+  directions.radius = wide().radius();
+  if (wide().statistic() == Statistic::residual) directions.gradients = probe::gradients_of(plan.parameters);
+  if (wide().directions() == Directions::step && !wide().source()) {
+    for (const auto& parameter : plan.parameters) {
+      auto& state = optim::state_of<AdamWParamState>(this->state(), parameter.tensor);
+      optim::ensure_moment(state.exp_avg(), parameter.tensor);
+      optim::ensure_moment(state.exp_avg_sq(), parameter.tensor);
+      const auto rule = optim::rule_of(options_of(static_cast<std::size_t>(parameter.group)), 1);
+      directions.coming.push_back({state.exp_avg(), state.exp_avg_sq(), rule.at(state.step() + 1)});
+    }
+  }
+  plan.probes = wide().probes();
+  plan.statistic = wide().statistic();
+  plan.lgi_eps = wide().lgi_eps();
+  plan.cap = wide().cap();
+  plan.closure = base.closure;
+  if (base.loss.defined()) plan.base = probe::read_loss(base.loss);
+  plan.replay = wide().noise() == ProbeNoise::shared ? &base.before : nullptr;
+  plan.buffers = buffers_;
+
+  auto outcome = probe::run(std::move(plan), *snapshot_);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  summary_.probe_seconds += taken.count();
+  if (outcome.differences.empty()) return outcome.base;  // f(w) is not finite
+  summary_.probed = true;
+  summary_.differences = std::move(outcome.differences);
+  summary_.slopes = std::move(outcome.slopes);
+  summary_.within_noise = outcome.within_noise;
+  summary_.non_finite_probes += outcome.non_finite;
+  totals_.non_finite_probes += outcome.non_finite;
+  std::fill(last_lgi_.begin() + static_cast<std::ptrdiff_t>(groups.first),
+            last_lgi_.begin() + static_cast<std::ptrdiff_t>(groups.last), outcome.lgi);
+  return outcome.base;
+}
+
+void SAdam::set_brakes(Groups groups) {
+  for (auto g = groups.first; g < groups.last; ++g) {
+    summary_.group_lgi[g] = last_lgi_[g];
+    summary_.group_brakes[g] = sadam::brake(options_of(g).brake(), options_of(g).damping(), last_lgi_[g]);
+    summary_.lgi = summary_.group_lgi[g];
+    summary_.brake = summary_.group_brakes[g];
+  }
+}
+
+void SAdam::update(Groups groups) {
+  optim::AdamLaunch launch;
+  for (auto g = groups.first; g < groups.last; ++g) {
+    const auto rule = optim::rule_of(options_of(g), summary_.group_brakes[g]);
+    for (auto& parameter : param_groups()[g].params())
+      if (is_trained(parameter))
+        launch.add(parameter, optim::state_of<AdamWParamState>(state(), parameter), rule);
+  }
+  launch.run();
+}
+
+// ---- the split form
+// -----------------------------------------------------------------------------------------------
+
+void SAdam::begin() {
+  prepare();
+  begun_ = std::make_unique<probe::ForwardState>(buffers_);
+}
+
+Brakes SAdam::probe(const LossClosure& loss_fn, const torch::Tensor& loss) {
+  if (!loss_fn) throw Error("SAdam::probe: there is no loss function: pass one that returns the loss.");
+  prepare();
+  check_gradients();
+  if (wide().group_by_group() && param_groups().size() > 1)
+    throw Error(
+        "SAdam::probe: with group_by_group (as in reference()) and several groups, probes and updates take "
+        "turns: use "
+        "step(closure), or switch it off with .group_by_group(false).");
+  if (loss.defined()) probe::check_loss(loss, "SAdam::probe");
+  // Without begin() the caller's forward pass cannot be replayed, so its f(w) is of another function.
+  const bool replayable = begun_ || wide().noise() == ProbeNoise::fresh;
+  const auto base = replayable ? loss : torch::Tensor();
+  if (!begun_) begun_ = std::make_unique<probe::ForwardState>(buffers_);
+
+  start_summary();
+  if (probe_is_due(all_groups()))
+    note_loss(run_probes(all_groups(), {loss_fn, base, *begun_}));
+  else if (loss.defined())
+    note_loss(probe::read_loss(loss).value);
+  begun_.reset();
+  set_brakes(all_groups());
+  summary_is_open_ = true;
+  return {summary_.lgi, summary_.group_brakes};
+}
+
+void SAdam::step(const Brakes& brakes) {
+  prepare();
+  check_gradients();
+  if (brakes.per_group.size() != param_groups().size())
+    throw Error("SAdam::step: there are " + std::to_string(brakes.per_group.size()) + " brakes for " +
+                std::to_string(param_groups().size()) + " groups: pass what probe() returned.");
+  for (double brake : brakes.per_group) optim::require_at_least_zero(brake, "SAdam::step: ", "brake");
+  if (!summary_is_open_) start_summary();
+  summary_is_open_ = false;
+  begun_.reset();
+  if (skips_step()) return;
+  summary_.group_brakes = brakes.per_group;
+  if (!brakes.per_group.empty()) summary_.brake = brakes.per_group.back();
+  update(all_groups());
+  ++totals_.steps;
+}
+
+void SAdam::step(double brake) {
+  step(Brakes{last_lgi_.empty() ? 0 : last_lgi_.back(), std::vector<double>(param_groups().size(), brake)});
+}
+
+// ---- save and load
+// ------------------------------------------------------------------------------------------------
+
+void SAdam::save(OutputArchive& archive) const {
+  optim::save_state(archive, *this, "SAdam");
+  archive.write("has_source", c10::IValue(static_cast<bool>(wide().source())));
+  archive.write("last_lgi", c10::IValue(last_lgi_));
+}
+
+void SAdam::load(InputArchive& archive) {
+  const optim::Factories factories{"SAdam", [] { return std::make_unique<SAdamOptions>(); },
+                                   [] { return std::make_unique<SAdamParamState>(); }, optim::moments_of};
+  auto loaded = optim::load_state(archive, *this, factories);
+  auto last_lgi = optim::read_value(archive, "last_lgi").toDoubleVector();
+  if (last_lgi.size() != loaded.options.size())
+    throw Error("load: the saved state has another number of groups and ρ: the file is damaged.");
+  auto& whole = static_cast<SAdamOptions&>(*loaded.defaults);
+  const bool needs_source = optim::read_value(archive, "has_source").toBool();
+  if (needs_source && !wide().source())
+    throw Error(
+        "load: the state was saved with a caller's direction source, which a file cannot hold: build SAdam "
+        "with .source(...) first.");
+  if (wide().source()) whole.source(wide().source());
+  for (auto& options : loaded.options) static_cast<SAdamOptions&>(*options).inherit_from(whole);
+
+  totals_ = loaded.totals;
+  last_lgi_ = std::move(last_lgi);
+  defaults_ = std::move(loaded.defaults);
+  begun_.reset();
+  summary_is_open_ = false;
+  optim::commit_state(std::move(loaded), param_groups(), state());
+}
+
+}  // namespace sadam

@@ -1,0 +1,196 @@
+#include "perturbation.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/dot.h>
+#include <sadam/error.h>
+
+#include <cmath>
+#include <sstream>
+#include <utility>
+
+#include "strided.h"
+
+namespace sadam::probe {
+namespace {
+
+using kernels::DirectionKey;
+using kernels::Distribution;
+
+template <class T>
+constexpr at::ScalarType scalar_type_of() {
+  return c10::CppTypeToScalarType<T>::value;
+}
+
+// Directions of a tensor with gaps or permuted strides: generated in logical order a stretch at a time.
+template <class T>
+class DirectionStream {
+ public:
+  DirectionStream(const DirectionKey& key, Distribution distribution, std::uint64_t first, std::int64_t count)
+      : launch_{key, distribution, nullptr, 0, first}, left_(count) {}
+
+  T next() {
+    if (used_ == filled_) refill();
+    return stretch_[used_++];
+  }
+
+ private:
+  static constexpr std::int64_t kStretch = 1024;
+
+  void refill() {
+    launch_.first += static_cast<std::uint64_t>(filled_);
+    filled_ = std::min(kStretch, left_);
+    left_ -= filled_;
+    used_ = 0;
+    launch_.out = stretch_.data();
+    launch_.count = filled_;
+    kernels::generate(launch_);
+  }
+
+  kernels::Generate<T> launch_;
+  std::int64_t left_;
+  std::int64_t filled_ = 0;
+  std::int64_t used_ = 0;
+  std::vector<T> stretch_ = std::vector<T>(kStretch);
+};
+
+}  // namespace
+
+Perturbation::Perturbation(const Snapshot& snapshot, DirectionPlan plan)
+    : snapshot_(snapshot), plan_(std::move(plan)), threads_(at::get_num_threads()) {}
+
+double Perturbation::apply(std::int64_t probe) {
+  const at::NoGradGuard no_grad;
+  if (plan_.source) return apply_source(probe);
+  if (plan_.directions == Directions::step) return apply_coming_step();
+  return apply_random(static_cast<std::uint32_t>(probe));
+}
+
+double Perturbation::apply_source(std::int64_t probe) {
+  const auto& parameters = snapshot_.parameters();
+  double slope = 0;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& parameter = parameters[i];
+    const auto u = plan_.source({plan_.step, parameter.group, probe, parameter.index});
+    if (!u.defined() || u.sizes() != parameter.tensor.sizes() ||
+        u.scalar_type() != parameter.tensor.scalar_type() || u.device() != parameter.tensor.device()) {
+      std::ostringstream sentence;
+      sentence << "source: the direction for parameter " << parameter.index << " of group " << parameter.group
+               << " must be a " << parameter.tensor.scalar_type() << " tensor of shape "
+               << parameter.tensor.sizes() << " on " << parameter.tensor.device()
+               << ": return one shaped like the parameter.";
+      throw Error(sentence.str());
+    }
+    auto weights = parameter.tensor.variable_data();
+    at::add_out(weights, snapshot_.copy(i), u, plan_.radius);
+    if (plan_.slopes && plan_.gradients[i].defined())
+      slope += at::dot(plan_.gradients[i].reshape({-1}).to(at::kDouble), u.reshape({-1}).to(at::kDouble))
+                   .item<double>();
+  }
+  return slope;
+}
+
+double Perturbation::apply_random(std::uint32_t probe) {
+  const DirectionKey key{plan_.seed, static_cast<std::uint64_t>(plan_.step), probe};
+  const auto length = lengths(key);
+  return apply_random_as<float>(key, length) + apply_random_as<double>(key, length);
+}
+
+// ‖z‖ for each parameter: one norm for all of them, or one for each tensor.
+std::vector<double> Perturbation::lengths(const DirectionKey& key) const {
+  const auto& parameters = snapshot_.parameters();
+  if (parameters.empty()) return {};
+  if (plan_.directions == Directions::per_tensor) {
+    std::vector<double> lengths;
+    lengths.reserve(parameters.size());
+    for (const auto& parameter : parameters) {
+      const auto count = static_cast<std::uint64_t>(parameter.tensor.numel());
+      // The authors divide by ‖z‖ + 1e-12.
+      lengths.push_back(std::sqrt(kernels::squared_norm({key, parameter.first, count, threads_})) + 1e-12);
+    }
+    return lengths;
+  }
+  std::uint64_t count = 0;
+  for (const auto& parameter : parameters) count += static_cast<std::uint64_t>(parameter.tensor.numel());
+  const double squared = plan_.directions == Directions::rademacher
+                             ? static_cast<double>(count)
+                             : kernels::squared_norm({key, parameters.front().first, count, threads_});
+  return std::vector<double>(parameters.size(), std::sqrt(squared));
+}
+
+template <class T>
+double Perturbation::apply_random_as(const DirectionKey& key, const std::vector<double>& lengths) {
+  const auto distribution =
+      plan_.directions == Directions::rademacher ? Distribution::rademacher : Distribution::normal;
+  kernels::Perturb<T> move{key, distribution, {}, threads_};
+  kernels::Dot<T> steepness{key, distribution, {}, threads_};
+  double slope = 0;
+  const auto& parameters = snapshot_.parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& tensor = parameters[i].tensor;
+    if (tensor.scalar_type() != scalar_type_of<T>() || tensor.numel() == 0) continue;
+    const auto first = parameters[i].first;
+    const auto count = tensor.numel();
+    const auto& w0 = snapshot_.copy(i);
+    const bool wants_slope = plan_.slopes && plan_.gradients[i].defined();
+    T* w = tensor.data_ptr<T>();
+    if (is_plain(tensor)) {
+      move.segments.push_back({w, w0.data_ptr<T>(), count, first, plan_.radius / lengths[i]});
+      if (wants_slope)
+        steepness.segments.push_back(
+            {plan_.gradients[i].template data_ptr<T>(), count, first, 1 / lengths[i]});
+      continue;
+    }
+    const T* base = w0.data_ptr<T>();
+    const auto scale = static_cast<T>(plan_.radius / lengths[i]);
+    DirectionStream<T> z(key, distribution, first, count);
+    walk(tensor, w0, [&](std::int64_t, std::int64_t at_w, std::int64_t at_w0) {
+      w[at_w] = std::fma(scale, z.next(), base[at_w0]);
+    });
+    if (wants_slope) {
+      DirectionStream<T> again(key, distribution, first, count);
+      const T* g = plan_.gradients[i].template data_ptr<T>();
+      double sum = 0;
+      walk(tensor, plan_.gradients[i], [&](std::int64_t, std::int64_t, std::int64_t at_g) {
+        sum += static_cast<double>(g[at_g]) * static_cast<double>(again.next());
+      });
+      slope += sum / lengths[i];
+    }
+  }
+  if (!move.segments.empty()) kernels::perturb(move);
+  if (!steepness.segments.empty()) slope += kernels::dot(steepness);
+  return slope;
+}
+
+double Perturbation::apply_coming_step() {
+  return apply_coming_step_as<float>() + apply_coming_step_as<double>();
+}
+
+template <class T>
+double Perturbation::apply_coming_step_as() {
+  kernels::AdamProbe<T> launch;
+  launch.threads = threads_;
+  const auto& parameters = snapshot_.parameters();
+  std::vector<std::pair<at::Tensor, at::Tensor>> scattered;  // weights with gaps, and where they are computed
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& tensor = parameters[i].tensor;
+    const auto& gradient = plan_.gradients[i];
+    if (tensor.scalar_type() != scalar_type_of<T>() || !gradient.defined() || tensor.numel() == 0) continue;
+    const auto& coming = plan_.coming[i];
+    at::Tensor out = tensor.variable_data();
+    if (!is_block(tensor)) {
+      out = snapshot_.copy(i).clone();
+      scattered.emplace_back(tensor.variable_data(), out);
+    }
+    launch.segments.push_back({out.data_ptr<T>(), snapshot_.copy(i).data_ptr<T>(), coming.m.data_ptr<T>(),
+                               coming.v.data_ptr<T>(), gradient.template data_ptr<T>(), tensor.numel(),
+                               coming.coefficients});
+  }
+  if (launch.segments.empty()) return 0;
+  const double slope = kernels::adam_probe(launch);
+  for (auto& [weights, computed] : scattered) weights.copy_(computed);
+  return slope;
+}
+
+}  // namespace sadam::probe

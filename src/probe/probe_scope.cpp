@@ -1,0 +1,31 @@
+#include "probe_scope.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+
+namespace sadam::probe {
+
+ProbeScope::ProbeScope(Snapshot& snapshot, const std::vector<Parameter>& parameters,
+                       const ForwardState* replay, const std::vector<at::Tensor>& buffers)
+    : snapshot_(snapshot), replay_(replay) {
+  if (replay) after_.emplace(buffers);
+  snapshot.take(parameters);
+}
+
+ProbeScope::~ProbeScope() {
+  snapshot_.restore();
+  if (after_) after_->restore();
+  at::autocast::clear_cache();
+}
+
+Loss ProbeScope::evaluate(const LossClosure& closure) const {
+  if (replay_) replay_->restore();
+  // A closure that autocasts by itself would otherwise be served the weights of another probe.
+  at::autocast::clear_cache();
+  const at::NoGradGuard no_grad;
+  const auto loss = closure();
+  check_loss(loss, "probe");
+  return read_loss(loss);
+}
+
+}  // namespace sadam::probe

@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "every_target.h"
+
+namespace sadam::kernels {
+namespace {
+
+const DirectionKey kKey = {9, 8, 7};
+
+template <class T>
+double dotted(Unaligned<T>& gradient, Distribution distribution, std::uint64_t first, double scale,
+              const std::vector<std::int64_t>& cuts, int threads) {
+  Dot<T> launch;
+  launch.key = kKey;
+  launch.distribution = distribution;
+  launch.threads = threads;
+  for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+    launch.segments.push_back({gradient.data() + cuts[k], cuts[k + 1] - cuts[k],
+                               first + static_cast<std::uint64_t>(cuts[k]), scale});
+  }
+  return dot(launch);
+}
+
+class DotOnEveryTarget : public EveryTarget {};
+SADAM_FOR_EVERY_TARGET(DotOnEveryTarget);
+
+template <class T>
+void expect_plain_sum(Distribution distribution) {
+  std::mt19937 engine(3);
+  for (const auto count : awkward_sizes()) {
+    const std::uint64_t first = 99 + static_cast<std::uint64_t>(count);
+    const auto values = random_values<T>(count, 2);
+    const auto z = generated<T>(kKey, distribution, first, count);
+    double sum = 0, magnitude = 0;
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const double product = 0.01 * static_cast<double>(values[i]) * static_cast<double>(z[i]);
+      sum += product;
+      magnitude += std::abs(product);
+    }
+    Unaligned<T> gradient(values);
+    EXPECT_NEAR(dotted<T>(gradient, distribution, first, 0.01, {0, count}, 1), sum, 1e-14 * magnitude)
+        << count;
+    const auto cuts = random_cuts(count, 5, engine);
+    EXPECT_NEAR(dotted<T>(gradient, distribution, first, 0.01, cuts, 2), sum, 1e-14 * magnitude) << count;
+  }
+}
+
+TEST_P(DotOnEveryTarget, IsTheSumOfProductsInDouble) {
+  expect_plain_sum<float>(Distribution::normal);
+  expect_plain_sum<float>(Distribution::rademacher);
+  expect_plain_sum<double>(Distribution::normal);
+  expect_plain_sum<double>(Distribution::rademacher);
+}
+
+TEST_P(DotOnEveryTarget, HasTheSameBitsForAnyThreads) {
+  Unaligned<float> gradient(random_values<float>(200001, 4));
+  const std::vector<std::int64_t> cuts = {0, 70000, 70001, 200001};
+  const double one = dotted<float>(gradient, Distribution::normal, 5, 1, cuts, 1);
+  for (const int threads : {2, 3}) {
+    EXPECT_EQ(dotted<float>(gradient, Distribution::normal, 5, 1, cuts, threads), one);
+  }
+}
+
+TEST_P(DotOnEveryTarget, OfADirectionWithItselfIsItsSquaredNorm) {
+  Unaligned<double> z(generated<double>(kKey, Distribution::normal, 64, 6400));
+  SquaredNorm norm;
+  norm.key = kKey;
+  norm.first = 64;
+  norm.count = 6400;
+  const double squared = squared_norm(norm);
+  EXPECT_NEAR(dotted<double>(z, Distribution::normal, 64, 1, {0, 6400}, 1), squared, 1e-12 * squared);
+}
+
+}  // namespace
+}  // namespace sadam::kernels

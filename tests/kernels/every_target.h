@@ -1,0 +1,99 @@
+// Tests that run once for each instruction set that both the kernels were compiled for and this machine has.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/kernels.h"
+
+namespace sadam::kernels {
+
+/// Sends every kernel to one instruction set while it lives.
+class TargetScope {
+ public:
+  explicit TargetScope(std::int64_t target) { choose(target); }
+  ~TargetScope() { choose(0); }
+  TargetScope(const TargetScope&) = delete;
+  TargetScope& operator=(const TargetScope&) = delete;
+
+ private:
+  static void choose(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+class EveryTarget : public testing::TestWithParam<std::int64_t> {
+ private:
+  TargetScope scope_{GetParam()};
+};
+
+inline std::string target_name(const testing::TestParamInfo<std::int64_t>& info) {
+  return hwy::TargetName(info.param);
+}
+
+#define SADAM_FOR_EVERY_TARGET(Suite) \
+  INSTANTIATE_TEST_SUITE_P(, Suite, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), target_name)
+
+/// Sizes at and around every boundary of the loops: vectors, steps, tiles, runs and chunks.
+inline const std::vector<std::int64_t>& awkward_sizes() {
+  static const std::vector<std::int64_t> sizes = {0,   1,   2,    3,    7,    8,     9,     15,
+                                                  16,  17,  31,   33,   63,   64,    65,    127,
+                                                  128, 129, 2047, 2048, 2049, 32767, 32768, 100003};
+  return sizes;
+}
+
+template <class T>
+std::vector<T> random_values(std::int64_t count, unsigned seed, double low = -2, double high = 2) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<double> uniform(low, high);
+  std::vector<T> values(static_cast<std::size_t>(count));
+  for (auto& value : values) value = static_cast<T>(uniform(engine));
+  return values;
+}
+
+/// A copy whose first element is not where an allocator would put it: aligned to T and to nothing more.
+template <class T>
+class Unaligned {
+ public:
+  explicit Unaligned(const std::vector<T>& values) : storage_(1, T{0}) {
+    storage_.insert(storage_.end(), values.begin(), values.end());
+    storage_.shrink_to_fit();  // so that the address sanitizer sees the first step beyond the end
+  }
+  T* data() { return storage_.data() + 1; }
+  std::vector<T> values() const { return {storage_.begin() + 1, storage_.end()}; }
+
+ private:
+  std::vector<T> storage_;
+};
+
+template <class T>
+std::vector<T> generated(const DirectionKey& key, Distribution distribution, std::uint64_t first,
+                         std::int64_t count) {
+  std::vector<T> z(static_cast<std::size_t>(count));
+  Generate<T> launch;
+  launch.key = key;
+  launch.distribution = distribution;
+  launch.out = z.data();
+  launch.count = count;
+  launch.first = first;
+  generate(launch);
+  return z;
+}
+
+/// [0, count) cut at `pieces` − 1 random places; some pieces are empty.
+inline std::vector<std::int64_t> random_cuts(std::int64_t count, int pieces, std::mt19937& engine) {
+  std::uniform_int_distribution<std::int64_t> place(0, count);
+  std::vector<std::int64_t> cuts = {0, count};
+  for (int i = 1; i < pieces; ++i) cuts.push_back(place(engine));
+  std::sort(cuts.begin(), cuts.end());
+  return cuts;
+}
+
+}  // namespace sadam::kernels

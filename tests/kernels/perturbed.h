@@ -1,0 +1,27 @@
+// A perturbation through the public kernel, in pieces.
+#pragma once
+
+#include "every_target.h"
+
+namespace sadam::kernels {
+
+/// base + scale·z, made as one segment for each two neighbours in `cuts`.
+template <class T>
+std::vector<T> perturbed(const DirectionKey& key, const std::vector<T>& base, Distribution distribution,
+                         std::uint64_t first, double scale, const std::vector<std::int64_t>& cuts,
+                         int threads) {
+  Unaligned<T> from(base), to(std::vector<T>(base.size(), T{99}));
+  Perturb<T> launch;
+  launch.key = key;
+  launch.distribution = distribution;
+  launch.threads = threads;
+  for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+    launch.segments.push_back({to.data() + cuts[k], from.data() + cuts[k], cuts[k + 1] - cuts[k],
+                               first + static_cast<std::uint64_t>(cuts[k]), scale});
+  }
+  perturb(launch);
+  EXPECT_EQ(from.values(), base);
+  return to.values();
+}
+
+}  // namespace sadam::kernels

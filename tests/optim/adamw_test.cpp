@@ -1,0 +1,179 @@
+#include <sadam/adamw.h>
+
+#include <cmath>
+
+#include "support/models.h"
+
+namespace sadam {
+namespace {
+
+using namespace sadam::testing;
+
+torch::nn::Sequential small_net(torch::Dtype type) {
+  torch::manual_seed(5);
+  torch::nn::Sequential net(torch::nn::Linear(7, 11), torch::nn::ReLU(), torch::nn::Linear(11, 3));
+  net->to(type);
+  return net;
+}
+
+struct Problem {
+  explicit Problem(torch::Dtype type) : net(small_net(type)) {
+    torch::manual_seed(6);
+    inputs = torch::randn({20, 7}, type);
+    targets = torch::randint(0, 3, {20}, torch::kLong);
+  }
+  torch::Tensor loss() { return torch::nn::functional::cross_entropy(net->forward(inputs), targets); }
+
+  torch::nn::Sequential net;
+  torch::Tensor inputs;
+  torch::Tensor targets;
+};
+
+template <class Torchs>
+void step_with_torch(Torchs& optimizer, Problem& problem) {
+  optimizer.zero_grad();
+  problem.loss().backward();
+  optimizer.step();
+}
+
+double largest_difference(const Problem& a, const Problem& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.net->parameters().size(); ++i)
+    largest = std::max(largest, (a.net->parameters()[i] - b.net->parameters()[i]).abs().max().item<double>());
+  return largest;
+}
+
+TEST(AdamW, FollowsTorchInFloat64) {
+  for (double decay : {0.0, 0.1}) {
+    Problem ours(torch::kDouble);
+    Problem torchs(torch::kDouble);
+    AdamW optimizer(*ours.net, AdamWOptions(3e-3).betas({0.8, 0.95}).eps(1e-7).weight_decay(decay));
+    torch::optim::AdamW reference(
+        torchs.net->parameters(),
+        torch::optim::AdamWOptions(3e-3).betas({0.8, 0.95}).eps(1e-7).weight_decay(decay));
+    for (int step = 0; step < 100; ++step) {
+      optimizer.step([&] { return ours.loss(); });
+      step_with_torch(reference, torchs);
+      ASSERT_LT(largest_difference(ours, torchs), 1e-12) << "step " << step;
+    }
+    EXPECT_EQ(100, optimizer.totals().steps);
+  }
+}
+
+TEST(AdamW, FollowsTorchInFloat32) {
+  Problem ours(torch::kFloat);
+  Problem torchs(torch::kFloat);
+  AdamW optimizer(*ours.net, AdamWOptions(1e-3));
+  torch::optim::AdamW reference(torchs.net->parameters(), torch::optim::AdamWOptions(1e-3));
+  for (int step = 0; step < 20; ++step) {
+    optimizer.step([&] { return ours.loss(); });
+    step_with_torch(reference, torchs);
+  }
+  EXPECT_LT(largest_difference(ours, torchs), 1e-5);
+}
+
+TEST(AdamW, TakesAPlainStepAfterTheCallersBackward) {
+  Problem with_closure(torch::kFloat);
+  Problem without(torch::kFloat);
+  AdamW a(*with_closure.net);
+  AdamW b(*without.net);
+  for (int step = 0; step < 5; ++step) {
+    a.step([&] { return with_closure.loss(); });
+    b.zero_grad();
+    without.loss().backward();
+    EXPECT_FALSE(b.step().defined());
+    EXPECT_TRUE(std::isnan(b.summary().loss));
+  }
+  expect_same_bits(with_closure.net->parameters(), without.net->parameters());
+}
+
+TEST(AdamW, GroupsHaveTheirOwnOptions) {
+  auto a = torch::ones({3}, torch::requires_grad());
+  auto b = torch::ones({3}, torch::requires_grad());
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(std::vector<torch::Tensor>{a});
+  groups.emplace_back(std::vector<torch::Tensor>{b},
+                      std::make_unique<AdamWOptions>(AdamWOptions(0.5).weight_decay(0)));
+  AdamW optimizer(groups, AdamWOptions(0.25).weight_decay(0));
+  optimizer.step([&] { return a.sum() + b.sum(); });
+  EXPECT_NEAR(0.75, a[0].item<double>(), 1e-6);
+  EXPECT_NEAR(0.5, b[0].item<double>(), 1e-6);
+}
+
+TEST(AdamW, StepLRWorks) {
+  auto w = torch::ones({1}, torch::requires_grad());
+  AdamW optimizer({w}, AdamWOptions(1).weight_decay(0));
+  torch::optim::StepLR schedule(optimizer, 1, 0.5);
+  optimizer.step([&] { return w.sum(); });
+  EXPECT_NEAR(0, w.item<double>(), 1e-6);
+  schedule.step();  // torch's first call changes nothing
+  schedule.step();
+  optimizer.step([&] { return w.sum(); });
+  EXPECT_NEAR(-0.5, w.item<double>(), 1e-6);
+}
+
+TEST(AdamW, AnyMemoryLayoutFollowsTheSameTrajectory) {
+  const auto start = torch::randn({4, 3, 5, 5});
+  const auto target = torch::randn({4, 3, 5, 5});
+  const auto trained = [&](torch::Tensor w) {
+    w.set_requires_grad(true);
+    AdamW optimizer({w}, AdamWOptions(0.01));
+    for (int step = 0; step < 4; ++step) optimizer.step([&] { return (w - target).pow(2).sum(); });
+    return w.detach();
+  };
+  const auto plain = trained(start.clone());
+  expect_same_bits({plain}, {trained(start.clone().contiguous(torch::MemoryFormat::ChannelsLast))});
+  auto wide = torch::zeros({4, 3, 5, 10});
+  auto with_gaps = wide.slice(3, 0, 10, 2);
+  with_gaps.copy_(start);
+  expect_same_bits({plain}, {trained(with_gaps)});
+  EXPECT_EQ(0, wide.slice(3, 1, 10, 2).abs().max().item<double>()) << "the gaps were written";
+}
+
+TEST(AdamW, FrozenParametersAndMissingGradientsStay) {
+  auto trained = torch::ones({2}, torch::requires_grad());
+  auto frozen = torch::ones({2});
+  auto unused = torch::ones({2}, torch::requires_grad());
+  AdamW optimizer({trained, frozen, unused});
+  optimizer.step([&] { return (trained * frozen).sum(); });
+  EXPECT_FALSE(torch::equal(trained, torch::ones({2})));
+  EXPECT_TRUE(torch::equal(frozen, torch::ones({2})));
+  EXPECT_TRUE(torch::equal(unused, torch::ones({2})));
+}
+
+TEST(AdamW, ATensorChangedInPlaceIsNoticedByAutograd) {
+  auto w = torch::ones({2}, torch::requires_grad());
+  AdamW optimizer({w});
+  auto stale = (w * w).sum();
+  optimizer.step([&] { return w.sum(); });
+  EXPECT_ANY_THROW(stale.backward());
+}
+
+TEST(AdamW, SkipsANonFiniteLossOrGradient) {
+  auto w = torch::ones({3}, torch::requires_grad());
+  AdamW optimizer({w});
+  optimizer.step([&] { return (w * w).sum(); });
+  const auto before = w.detach().clone();
+  optimizer.step([&] { return w.sum() * std::nan(""); });
+  EXPECT_TRUE(optimizer.summary().skipped);
+  EXPECT_EQ(1, optimizer.summary().non_finite_loss);
+  EXPECT_EQ(3, optimizer.summary().non_finite_gradient);
+  w.mutable_grad() = torch::tensor({1.0f, HUGE_VALF, -HUGE_VALF});
+  optimizer.step();
+  EXPECT_TRUE(optimizer.summary().skipped);
+  EXPECT_EQ(2, optimizer.summary().non_finite_gradient);
+  expect_same_bits({before}, {w});
+  EXPECT_EQ(1, optimizer.totals().steps);
+  EXPECT_EQ(2, optimizer.totals().skipped);
+}
+
+TEST(ProxSGD, SmallWeightsBecomeExactlyZero) {
+  auto w = torch::tensor({0.5f, 0.004f, -0.004f, -0.5f}).set_requires_grad(true);
+  ProxSGD optimizer({w}, ProxSGDOptions(0.1).l1(0.05));
+  optimizer.step([&] { return 0 * w.sum(); });
+  EXPECT_TRUE(torch::allclose(w, torch::tensor({0.495f, 0.0f, 0.0f, -0.495f})));
+  EXPECT_EQ(0, w[1].item<float>());
+}
+
+}  // namespace
+}  // namespace sadam

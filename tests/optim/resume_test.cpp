@@ -1,0 +1,210 @@
+// Saving and loading: a resumed run equals an uninterrupted one, bit for bit.
+#include <sstream>
+
+#include "support/models.h"
+
+namespace sadam {
+namespace {
+
+using namespace sadam::testing;
+
+// Everything a run consists of.
+template <class Optimizer, class Options>
+struct Run {
+  explicit Run(const Options& options) : optimizer((torch::manual_seed(3), *net), options) {}
+
+  void train(int steps) {
+    for (int step = 0; step < steps; ++step) optimizer.step([&] { return loss_of(net, batch); });
+  }
+
+  void save(std::ostream& weights, std::ostream& state, std::ostream& generator) {
+    torch::save(net, weights);
+    torch::save(optimizer, state);
+    torch::save(generator_state(), generator);
+  }
+
+  void load(std::istream& weights, std::istream& state, std::istream& generator) {
+    torch::load(net, weights);
+    torch::load(optimizer, state);
+    torch::Tensor numbers;
+    torch::load(numbers, generator);
+    auto default_generator = at::detail::getDefaultCPUGenerator();
+    default_generator.set_state(numbers);
+  }
+
+  NoisyNet net = (torch::manual_seed(2), NoisyNet());
+  Batch batch = (torch::manual_seed(4), Batch());
+  Optimizer optimizer;
+};
+
+template <class Optimizer, class Options>
+void expect_resumed_equals_uninterrupted(const Options& options, const Options& other_options) {
+  std::stringstream weights;
+  std::stringstream state;
+  std::stringstream generator;
+  Run<Optimizer, Options> uninterrupted(options);
+  uninterrupted.train(7);
+  uninterrupted.save(weights, state, generator);
+  uninterrupted.train(6);
+  const auto expected_generator = generator_state();
+
+  torch::manual_seed(999);
+  Run<Optimizer, Options> resumed(other_options);
+  resumed.train(2);  // a life of its own, which loading must replace
+  resumed.load(weights, state, generator);
+  EXPECT_EQ(7, resumed.optimizer.totals().steps);
+  resumed.train(6);
+  expect_same_bits(uninterrupted.net->parameters(), resumed.net->parameters());
+  expect_same_bits(uninterrupted.net->buffers(), resumed.net->buffers());
+  expect_same_bits({expected_generator}, {generator_state()});
+  EXPECT_EQ(uninterrupted.optimizer.summary().lgi, resumed.optimizer.summary().lgi);
+}
+
+TEST(Resume, SAdamEqualsTheUninterruptedRun) {
+  const std::vector<SAdamOptions> all{
+      SAdamOptions(0.02).seed(0xfedcba9876543210u).probes(3),
+      SAdamOptions::paper(0.002),
+      SAdamOptions::reference(0.02),
+      SAdamOptions(0.02).interval(4),  // 7 is in the middle of an interval: the kept ρ must survive
+      SAdamOptions(0.02).damp_weight_decay(true).brake(Brake::proximal).directions(Directions::rademacher),
+      SAdamOptions(0.02).directions(Directions::step).statistic(Statistic::residual),
+  };
+  for (const auto& options : all)
+    expect_resumed_equals_uninterrupted<SAdam>(options, SAdamOptions(0.5).seed(1));
+}
+
+TEST(Resume, AdamWEqualsTheUninterruptedRun) {
+  expect_resumed_equals_uninterrupted<AdamW>(AdamWOptions(0.02).betas({0.7, 0.9}).eps(1e-4).weight_decay(0.2),
+                                             AdamWOptions());
+}
+
+TEST(Resume, ProxSGDEqualsTheUninterruptedRun) {
+  expect_resumed_equals_uninterrupted<ProxSGD>(ProxSGDOptions(0.02).momentum(0.5).l1(0.01), ProxSGDOptions());
+}
+
+TEST(Resume, OptionsOfGroupsAndSchedulesAreCarried) {
+  auto a = torch::ones({3}).set_requires_grad(true);
+  auto b = torch::ones({3}).set_requires_grad(true);
+  const auto groups = [&] {
+    std::vector<torch::optim::OptimizerParamGroup> result;
+    result.emplace_back(std::vector<torch::Tensor>{a});
+    result.emplace_back(std::vector<torch::Tensor>{b});
+    return result;
+  };
+  SAdam first(groups(), SAdamOptions(0.1).probes(5));
+  first.param_groups()[1].options().set_lr(0.025);
+  std::stringstream file;
+  torch::save(first, file);
+  SAdam second(groups(), SAdamOptions(9));
+  torch::load(second, file);
+  EXPECT_EQ(0.1, second.param_groups()[0].options().get_lr());
+  EXPECT_EQ(0.025, second.param_groups()[1].options().get_lr());
+  second.step([&] { return a.sum() + b.sum(); });
+  EXPECT_EQ(5u, second.summary().differences.size());
+}
+
+TEST(Resume, ADirectionSourceIsAskedFor) {
+  auto w = torch::ones({3}).set_requires_grad(true);
+  const auto ones = [](const DirectionRequest&) { return torch::ones({3}); };
+  SAdam first({w}, SAdamOptions(0.1).source(ones));
+  std::stringstream file;
+  torch::save(first, file);
+  SAdam without({w});
+  expect_refused([&] { torch::load(without, file); }, {"source"});
+  file.clear();
+  file.seekg(0);
+  SAdam with({w}, SAdamOptions(0.1).source(ones));
+  torch::load(with, file);
+  with.step([&] { return w.sum(); });
+  EXPECT_NEAR(3, with.summary().differences[0], 1e-4);
+}
+
+// A state that cannot be loaded, and the words its refusal must have. The optimizer is as it was.
+template <class Write>
+void expect_load_refused(Write&& write, const std::vector<std::string>& words) {
+  auto w = torch::ones({3, 2}).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(0.1).probes(3));
+  optimizer.step([&] { return w.abs().sum(); });
+  std::stringstream before;
+  torch::save(optimizer, before);
+  std::stringstream file;
+  write(file);
+  expect_refused([&] { torch::load(optimizer, file); }, words);
+  std::stringstream after;
+  torch::save(optimizer, after);
+  auto v = w.detach().clone().set_requires_grad(true);
+  SAdam untouched({v});
+  torch::load(untouched, before);
+  optimizer.step([&] { return w.abs().sum(); });
+  untouched.step([&] { return v.abs().sum(); });
+  expect_same_bits({w}, {v});
+  EXPECT_EQ(3u, optimizer.summary().differences.size());
+}
+
+TEST(Resume, RefusesOtherShapes) {
+  expect_load_refused(
+      [](std::ostream& file) {
+        auto w = torch::ones({2, 3}).set_requires_grad(true);
+        SAdam other({w});
+        other.step([&] { return w.sum(); });
+        torch::save(other, file);
+      },
+      {"parameter 0 of group 0", "[3, 2]", "[2, 3]"});
+}
+
+TEST(Resume, RefusesOtherNumbersOfParametersAndGroups) {
+  expect_load_refused(
+      [](std::ostream& file) {
+        SAdam other(std::vector<torch::Tensor>{torch::ones({3, 2}), torch::ones({1})});
+        torch::save(other, file);
+      },
+      {"2 parameters in group 0", "has 1"});
+  expect_load_refused(
+      [](std::ostream& file) {
+        std::vector<torch::optim::OptimizerParamGroup> groups;
+        groups.emplace_back(std::vector<torch::Tensor>{torch::ones({3, 2})});
+        groups.emplace_back(std::vector<torch::Tensor>{torch::ones({3, 2})});
+        SAdam other(groups);
+        torch::save(other, file);
+      },
+      {"2 parameter groups", "has 1"});
+}
+
+TEST(Resume, RefusesANewerFormat) {
+  expect_load_refused(
+      [](std::ostream& file) {
+        torch::serialize::OutputArchive archive;
+        archive.write("sadam_format", c10::IValue(std::int64_t{99}));
+        archive.save_to(file);
+      },
+      {"format 99", "newer sadam"});
+}
+
+TEST(Resume, RefusesAnotherOptimizersState) {
+  expect_load_refused(
+      [](std::ostream& file) {
+        AdamW other(std::vector<torch::Tensor>{torch::ones({3, 2})});
+        torch::save(other, file);
+      },
+      {"sadam::AdamW", "sadam::SAdam"});
+  expect_load_refused(
+      [](std::ostream& file) {
+        torch::optim::AdamW other(std::vector<torch::Tensor>{torch::ones({3, 2})});
+        torch::save(other, file);
+      },
+      {"no state saved by sadam"});
+}
+
+TEST(Resume, RefusesAnotherType) {
+  expect_load_refused(
+      [](std::ostream& file) {
+        auto w = torch::ones({3, 2}, torch::kDouble).set_requires_grad(true);
+        SAdam other({w});
+        other.step([&] { return w.sum(); });
+        torch::save(other, file);
+      },
+      {"parameter 0 of group 0", "type"});
+}
+
+}  // namespace
+}  // namespace sadam

@@ -1,0 +1,318 @@
+#include <sadam/s_adam.h>
+
+#include <cmath>
+
+#include "support/models.h"
+
+namespace sadam {
+namespace {
+
+using namespace sadam::testing;
+
+// Trains a fresh copy of the same network for a few steps and returns its parameters.
+template <class Make>
+std::vector<torch::Tensor> trained(Make&& make, int steps = 6) {
+  torch::manual_seed(3);
+  NoisyNet net;
+  const Batch batch;
+  auto optimizer = make(*net);
+  for (int step = 0; step < steps; ++step) optimizer.step([&] { return loss_of(net, batch); });
+  auto result = copies(net->parameters());
+  for (const auto& buffer : copies(net->buffers())) result.push_back(buffer);
+  result.push_back(generator_state());
+  return result;
+}
+
+TEST(SAdam, WithoutDampingIsAdamWBitForBit) {
+  const auto expected = trained([](torch::nn::Module& net) { return AdamW(net, AdamWOptions(0.01)); });
+  expect_same_bits(expected,
+                   trained([](torch::nn::Module& net) { return SAdam(net, SAdamOptions(0.01).damping(0)); }));
+  expect_same_bits(expected, trained([](torch::nn::Module& net) {
+                     return SAdam(net, SAdamOptions(0.01).damping(0).monitor(true).probes(3));
+                   }));
+}
+
+TEST(SAdam, WithOneProbeAndAVarianceIsAdamWBitForBit) {
+  const auto expected = trained([](torch::nn::Module& net) { return AdamW(net, AdamWOptions(0.01)); });
+  for (auto statistic : {Statistic::variance, Statistic::unbiased_variance})
+    expect_same_bits(expected, trained([&](torch::nn::Module& net) {
+                       return SAdam(net, SAdamOptions(0.01).probes(1).statistic(statistic));
+                     }));
+}
+
+TEST(SAdam, WithTheBrakeIsNotAdamW) {
+  const auto expected = trained([](torch::nn::Module& net) { return AdamW(net, AdamWOptions(0.01)); });
+  const auto braked = trained([](torch::nn::Module& net) { return SAdam(net, SAdamOptions(0.01)); });
+  EXPECT_FALSE(torch::equal(expected[0], braked[0]));
+}
+
+TEST(SAdam, BrakesTheStepAndNotTheDecay) {
+  // f is linear, so the first Adam step is lr·sign(g) and ρ comes from the recorded summary alone.
+  for (bool damped : {false, true}) {
+    auto w = torch::full({400}, 2.0, torch::kDouble).set_requires_grad(true);
+    SAdam optimizer({w}, SAdamOptions(0.1).weight_decay(0.5).eps(0).damp_weight_decay(damped));
+    optimizer.step([&] { return w.sum(); });
+    const auto& summary = optimizer.summary();
+    ASSERT_GT(summary.lgi, 0);
+    EXPECT_DOUBLE_EQ(std::exp(-2 * summary.lgi), summary.brake);
+    const double decay = 0.1 * 0.5 * (damped ? summary.brake : 1);
+    EXPECT_NEAR(2.0 * (1 - decay) - 0.1 * summary.brake, w[0].item<double>(), 1e-12);
+    EXPECT_EQ(0.1, optimizer.param_groups()[0].options().get_lr());
+  }
+}
+
+TEST(SAdam, ThreeFormsOfBiasCorrection) {
+  // One step from zero moments with gradient g: m = 0.1g, v = 0.001g².
+  const double g = 3;
+  const double eps = 0.5;
+  const auto first_step = [&](BiasCorrection correction) {
+    auto w = torch::zeros({1}, torch::kDouble).set_requires_grad(true);
+    SAdam optimizer({w}, SAdamOptions(1).damping(0).eps(eps).bias_correction(correction));
+    optimizer.step([&] { return g * w.sum(); });
+    return -w.item<double>();
+  };
+  EXPECT_NEAR(g / (g + eps), first_step(BiasCorrection::adamw), 1e-12);
+  EXPECT_NEAR(std::sqrt(0.001) / 0.1 * 0.1 * g / (std::sqrt(0.001) * g + eps),
+              first_step(BiasCorrection::reference), 1e-12);
+  EXPECT_NEAR(0.1 * g / (std::sqrt(0.001) * g + eps), first_step(BiasCorrection::none), 1e-12);
+}
+
+TEST(SAdam, PresetsAreWhatTheirSourcesSay) {
+  const auto paper = SAdamOptions::paper();
+  EXPECT_EQ(1e-3, paper.lr());
+  EXPECT_EQ(2, paper.probes());
+  EXPECT_EQ(0.01, paper.radius());
+  EXPECT_EQ(2.0, paper.damping());
+  EXPECT_EQ(0.01, paper.weight_decay());
+  EXPECT_EQ(1e-8, paper.eps());
+  EXPECT_EQ(1e-6, paper.lgi_eps());
+  EXPECT_EQ(10, paper.cap());
+  EXPECT_FALSE(paper.damp_weight_decay());
+  EXPECT_EQ(Directions::sphere, paper.directions());
+  EXPECT_EQ(Statistic::variance, paper.statistic());
+  EXPECT_EQ(ProbeNoise::shared, paper.noise());
+  EXPECT_EQ(BiasCorrection::none, paper.bias_correction());
+  EXPECT_FALSE(paper.group_by_group());
+  EXPECT_TRUE(SAdamOptions::paper().bias_correction(BiasCorrection::adamw) == SAdamOptions());
+
+  const auto reference = SAdamOptions::reference();
+  EXPECT_EQ(Directions::per_tensor, reference.directions());
+  EXPECT_EQ(Statistic::unbiased_variance, reference.statistic());
+  EXPECT_EQ(ProbeNoise::fresh, reference.noise());
+  EXPECT_EQ(BiasCorrection::reference, reference.bias_correction());
+  EXPECT_TRUE(reference.group_by_group());
+  EXPECT_FALSE(reference == paper);
+}
+
+TEST(SAdam, EveryCombinationOfOptionsTrains) {
+  for (auto directions :
+       {Directions::sphere, Directions::per_tensor, Directions::rademacher, Directions::step})
+    for (auto statistic : {Statistic::variance, Statistic::unbiased_variance, Statistic::residual})
+      for (auto form : {Brake::exponential, Brake::proximal})
+        for (auto noise : {ProbeNoise::shared, ProbeNoise::fresh}) {
+          if (directions == Directions::step && statistic != Statistic::residual) continue;
+          torch::manual_seed(3);
+          NoisyNet net;
+          const Batch batch;
+          SAdam optimizer(
+              *net, SAdamOptions(0.02).brake(form).directions(directions).statistic(statistic).noise(noise));
+          const double first = optimizer.step([&] { return loss_of(net, batch); }).item<double>();
+          for (int step = 0; step < 60; ++step) optimizer.step([&] { return loss_of(net, batch); });
+          const auto& summary = optimizer.summary();
+          EXPECT_LT(summary.loss, first) << to_string(directions) << " " << to_string(statistic);
+          EXPECT_TRUE(summary.probed);
+          EXPECT_EQ(directions == Directions::step ? 1u : 2u, summary.differences.size());
+          EXPECT_EQ(statistic == Statistic::residual ? summary.differences.size() : 0u,
+                    summary.slopes.size());
+          EXPECT_GT(summary.probe_seconds, 0);
+          EXPECT_DOUBLE_EQ(brake(form, 2.0, summary.lgi), summary.brake);
+        }
+}
+
+TEST(SAdam, TheResidualAlongTheStepIsTheOneWrittenDown) {
+  // f = ½w² from w = 1, lr 0.5: Δ = −0.5 (ε = 0), ⟨g,Δ⟩ = −0.5, f(w+Δ) − f(w) = −0.375, R = 0.125.
+  auto w = torch::ones({1}, torch::kDouble).set_requires_grad(true);
+  SAdam optimizer(
+      {w},
+      SAdamOptions(0.5).eps(0).weight_decay(0.3).directions(Directions::step).statistic(Statistic::residual));
+  optimizer.step([&] { return 0.5 * (w * w).sum(); });
+  const auto& summary = optimizer.summary();
+  ASSERT_EQ(1u, summary.differences.size());
+  EXPECT_NEAR(-0.375, summary.differences[0], 1e-12);
+  EXPECT_NEAR(-0.5, summary.slopes[0], 1e-12);
+  EXPECT_NEAR(0.125 / (0.125 + 0.5), summary.lgi, 1e-10);
+  EXPECT_NEAR(1 - 0.5 * 0.3 - 0.5 * summary.brake, w.item<double>(), 1e-12);
+}
+
+TEST(SAdam, SharedNoiseRepeatsTheMasksAndFreshDrawsNewOnes) {
+  for (auto noise : {ProbeNoise::shared, ProbeNoise::fresh}) {
+    NoisyNet net;
+    const Batch batch;
+    SAdam optimizer(*net, SAdamOptions(0).probes(3).radius(1e-6).noise(noise));
+    optimizer.step([&] { return loss_of(net, batch); });
+    ASSERT_EQ(4u, net->masks.size());
+    for (int probe = 1; probe < 4; ++probe)
+      EXPECT_EQ(noise == ProbeNoise::shared,
+                torch::equal(net->masks[0], net->masks[static_cast<std::size_t>(probe)]));
+    EXPECT_EQ(noise == ProbeNoise::shared ? 1 : 4, net->norm->num_batches_tracked.item<int64_t>());
+    optimizer.step([&] { return loss_of(net, batch); });
+    EXPECT_FALSE(torch::equal(net->masks[0], net->masks[4])) << "the next step draws new masks";
+  }
+}
+
+TEST(SAdam, ProbesEveryNthStepAndKeepsRhoBetween) {
+  auto w = torch::randn({50}).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(0.01).interval(3));
+  int evaluations = 0;
+  double kept = 0;
+  for (int step = 0; step < 7; ++step) {
+    evaluations = 0;
+    optimizer.step([&] {
+      ++evaluations;
+      return w.abs().sum();
+    });
+    EXPECT_EQ(step % 3 == 0 ? 3 : 1, evaluations) << step;
+    EXPECT_EQ(step % 3 == 0, optimizer.summary().probed);
+    if (step % 3 == 0) kept = optimizer.summary().lgi;
+    EXPECT_EQ(kept, optimizer.summary().lgi);
+    EXPECT_GT(kept, 0);
+    EXPECT_DOUBLE_EQ(std::exp(-2 * kept), optimizer.summary().brake);
+  }
+}
+
+TEST(SAdam, DampingZeroProbesOnlyToMonitor) {
+  auto w = torch::randn({50}).set_requires_grad(true);
+  for (bool monitor : {false, true}) {
+    SAdam optimizer({w}, SAdamOptions(0.01).damping(0).monitor(monitor));
+    optimizer.step([&] { return w.abs().sum(); });
+    EXPECT_EQ(monitor, optimizer.summary().probed);
+    EXPECT_EQ(monitor, optimizer.summary().lgi > 0);
+    EXPECT_EQ(1, optimizer.summary().brake);
+  }
+}
+
+TEST(SAdam, GroupsHaveTheirOwnRateDampingAndBrake) {
+  auto a = torch::ones({200}, torch::kDouble).set_requires_grad(true);
+  auto b = torch::ones({200}, torch::kDouble).set_requires_grad(true);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(std::vector<torch::Tensor>{a});
+  groups.emplace_back(std::vector<torch::Tensor>{b},
+                      std::make_unique<SAdamOptions>(
+                          SAdamOptions(0.5).weight_decay(0).eps(0).damping(4).brake(Brake::proximal)));
+  SAdam optimizer(groups, SAdamOptions(0.25).weight_decay(0).eps(0).probes(4));
+  optimizer.step([&] { return a.sum() + 2 * b.sum(); });
+  const auto& summary = optimizer.summary();
+  EXPECT_EQ(4u, summary.differences.size()) << "a group that says nothing of probes follows the optimizer";
+  EXPECT_EQ(summary.group_lgi[0], summary.group_lgi[1]) << "one ρ for all";
+  EXPECT_NEAR(1 - 0.25 * std::exp(-2 * summary.lgi), a[0].item<double>(), 1e-12);
+  EXPECT_NEAR(1 - 0.5 / (1 + 4 * summary.lgi), b[0].item<double>(), 1e-12);
+}
+
+TEST(SAdam, ReferenceProbesGroupAfterGroup) {
+  auto a = torch::ones({30}, torch::kDouble).set_requires_grad(true);
+  auto b = torch::ones({30}, torch::kDouble).set_requires_grad(true);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(std::vector<torch::Tensor>{a});
+  groups.emplace_back(std::vector<torch::Tensor>{b});
+  SAdam optimizer(groups, SAdamOptions::reference(0.1));
+  std::vector<std::pair<bool, bool>> moved;  // of a and b, at each evaluation
+  const auto a0 = a.detach().clone();
+  const auto b0 = b.detach().clone();
+  optimizer.step([&] {
+    moved.emplace_back(!torch::equal(a, a0), !torch::equal(b, b0));
+    return a.abs().sum() + (b * b).sum();
+  });
+  using Pair = std::pair<bool, bool>;
+  ASSERT_EQ(5u, moved.size());
+  EXPECT_EQ(Pair(false, false), moved[0]);
+  EXPECT_EQ(Pair(true, false), moved[1]);
+  EXPECT_EQ(Pair(true, false), moved[2]);
+  EXPECT_EQ(Pair(true, true), moved[3]) << "a has been updated, b is probed";
+  EXPECT_EQ(Pair(true, true), moved[4]);
+  EXPECT_NE(optimizer.summary().group_lgi[0], optimizer.summary().group_lgi[1]);
+}
+
+TEST(SAdam, FrozenParametersAreNeitherProbedNorStepped) {
+  auto trained_one = torch::randn({10}).set_requires_grad(true);
+  auto frozen = torch::randn({10});
+  const auto before = frozen.clone();
+  SAdam optimizer({trained_one, frozen});
+  optimizer.step([&] {
+    expect_same_bits({before}, {frozen});
+    return (trained_one * frozen).sum();
+  });
+  expect_same_bits({before}, {frozen});
+}
+
+struct TiedImpl : torch::nn::Module {
+  TiedImpl() {
+    weight = register_parameter("weight", torch::ones({5}));
+    register_parameter("same_weight", weight);
+  }
+  torch::Tensor weight;
+};
+
+TEST(SAdam, TiedWeightsCountOnce) {
+  TiedImpl net;
+  ASSERT_EQ(2u, net.parameters().size());
+  SAdam optimizer(net, SAdamOptions(0.5).weight_decay(0));
+  EXPECT_EQ(1u, optimizer.param_groups()[0].params().size());
+  optimizer.step([&] { return net.weight.sum(); });
+  EXPECT_NEAR(1 - 0.5 * optimizer.summary().brake, net.weight[0].item<double>(), 1e-6) << "one step, not two";
+}
+
+TEST(SAdam, ANonFiniteLossSkipsTheStep) {
+  NoisyNet net;
+  const Batch batch;
+  SAdam optimizer(*net);
+  optimizer.step([&] { return loss_of(net, batch); });
+  const auto weights = copies(net->parameters());
+  int evaluations = 0;
+  for (double bad : {std::nan(""), HUGE_VAL}) {
+    optimizer.step([&] {
+      ++evaluations;
+      return loss_of(net, batch) * bad;
+    });
+    EXPECT_TRUE(optimizer.summary().skipped);
+    EXPECT_EQ(1, optimizer.summary().non_finite_loss);
+    EXPECT_FALSE(optimizer.summary().probed);
+  }
+  EXPECT_EQ(2, evaluations) << "no probe is wasted on it";
+  expect_same_bits(weights, net->parameters());
+  EXPECT_EQ(2, optimizer.totals().skipped);
+  EXPECT_EQ(1, optimizer.totals().steps);
+}
+
+TEST(SAdam, ANonFiniteGradientSkipsTheStep) {
+  auto w = torch::zeros({4}).set_requires_grad(true);
+  SAdam optimizer({w});
+  optimizer.step([&] { return w.sqrt().sum(); });  // slope of √ at 0
+  EXPECT_TRUE(optimizer.summary().skipped);
+  EXPECT_EQ(0, optimizer.summary().non_finite_loss);
+  EXPECT_EQ(4, optimizer.summary().non_finite_gradient);
+  EXPECT_TRUE(torch::equal(w, torch::zeros({4})));
+}
+
+TEST(SAdam, ANonFiniteProbeBrakesFully) {
+  for (auto statistic : {Statistic::variance, Statistic::unbiased_variance, Statistic::residual}) {
+    auto w = torch::full({4}, 1e-6, torch::kDouble).set_requires_grad(true);
+    SAdam optimizer({w}, SAdamOptions(1e-9).probes(4).statistic(statistic));
+    optimizer.step([&] { return w.log().sum(); });  // NaN where a probe crosses 0
+    const auto& summary = optimizer.summary();
+    EXPECT_FALSE(summary.skipped);
+    EXPECT_GT(summary.non_finite_probes, 0);
+    EXPECT_DOUBLE_EQ(statistic == Statistic::unbiased_variance ? 4.0 / 3 : 1.0, summary.lgi);
+    EXPECT_EQ(summary.non_finite_probes, optimizer.totals().non_finite_probes);
+    EXPECT_TRUE(torch::isfinite(w).all().item<bool>());
+  }
+}
+
+TEST(SAdam, TheCapBoundsRho) {
+  auto w = torch::randn({50}).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(0.01).cap(0.125));
+  optimizer.step([&] { return w.sum(); });
+  EXPECT_EQ(0.125, optimizer.summary().lgi);
+}
+
+}  // namespace
+}  // namespace sadam

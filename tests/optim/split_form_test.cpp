@@ -1,0 +1,198 @@
+#include <ATen/autocast_mode.h>
+#include <sadam/s_adam.h>
+
+#include <cmath>
+
+#include "support/models.h"
+
+namespace sadam {
+namespace {
+
+using namespace sadam::testing;
+
+struct Run {
+  std::vector<torch::Tensor> weights;
+  std::vector<double> brakes;
+};
+
+// The same training by the one-closure step and by the split form.
+Run run(const SAdamOptions& options, bool split, bool pass_loss = true) {
+  torch::manual_seed(3);
+  NoisyNet net;
+  const Batch batch;
+  SAdam optimizer(*net, options);
+  const auto loss_fn = [&] { return loss_of(net, batch); };
+  Run result;
+  for (int step = 0; step < 5; ++step) {
+    if (split) {
+      optimizer.begin();
+      optimizer.zero_grad();
+      auto loss = loss_fn();
+      loss.backward();
+      const auto brakes = optimizer.probe(loss_fn, pass_loss ? loss : torch::Tensor());
+      optimizer.step(brakes);
+    } else {
+      optimizer.step(loss_fn);
+    }
+    result.brakes.push_back(optimizer.summary().brake);
+  }
+  result.weights = copies(net->parameters());
+  for (const auto& buffer : copies(net->buffers())) result.weights.push_back(buffer);
+  result.weights.push_back(generator_state());
+  return result;
+}
+
+TEST(SplitForm, EqualsTheOneClosureStepBitForBit) {
+  for (auto statistic : {Statistic::variance, Statistic::residual}) {
+    const auto options = SAdamOptions(0.01).statistic(statistic);
+    const auto whole = run(options, false);
+    const auto split = run(options, true);
+    EXPECT_EQ(whole.brakes, split.brakes);
+    expect_same_bits(whole.weights, split.weights);
+    const auto without_loss = run(options, true, false);
+    EXPECT_EQ(whole.brakes, without_loss.brakes) << "f(w) evaluated again, with the same masks";
+    expect_same_bits(whole.weights, without_loss.weights);
+  }
+}
+
+TEST(SplitForm, WithoutBeginEvaluatesTheBaseItself) {
+  NoisyNet net;
+  const Batch batch;
+  SAdam optimizer(*net, SAdamOptions(0.01).probes(3));
+  const auto weights = copies(net->parameters());
+  const auto buffers = copies(net->buffers());
+  const auto generator = generator_state();
+  int evaluations = 0;
+  const double brake = optimizer.probe([&] {
+    ++evaluations;
+    return loss_of(net, batch);
+  });
+  EXPECT_EQ(4, evaluations);
+  EXPECT_LT(brake, 1);
+  EXPECT_TRUE(torch::equal(net->masks[0], net->masks[3]));
+  expect_same_bits(weights, net->parameters());
+  expect_same_bits(buffers, net->buffers());
+  expect_same_bits({generator}, {generator_state()});
+}
+
+TEST(SplitForm, TheGradientMayBeClippedBetweenProbeAndStep) {
+  auto w = torch::full({4}, 2.0, torch::kDouble).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(0.1).weight_decay(0).bias_correction(BiasCorrection::none).eps(1));
+  const auto loss_fn = [&] { return 1000 * w.sum(); };
+  optimizer.begin();
+  auto loss = loss_fn();
+  loss.backward();
+  const auto brakes = optimizer.probe(loss_fn, loss);
+  torch::nn::utils::clip_grad_norm_({w}, 1.0);
+  const double g = w.grad()[0].item<double>();
+  EXPECT_NEAR(0.5, g, 1e-6);
+  optimizer.step(brakes);
+  EXPECT_NEAR(2 - 0.1 * brakes * 0.1 * g / (std::sqrt(0.001) * g + 1), w[0].item<double>(), 1e-12);
+}
+
+TEST(SplitForm, TakesABrakeOfTheCallers) {
+  auto w = torch::full({4}, 2.0, torch::kDouble).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(0.1).weight_decay(0).eps(0));
+  w.sum().backward();
+  optimizer.step(0.25);
+  EXPECT_NEAR(2 - 0.1 * 0.25, w[0].item<double>(), 1e-12);
+  EXPECT_EQ(0.25, optimizer.summary().brake);
+  EXPECT_EQ(1, optimizer.totals().steps);
+  expect_refused([&] { optimizer.step(-1.0); }, {"brake", "-1"});
+  expect_refused([&] { optimizer.step(std::nan("")); }, {"brake"});
+}
+
+TEST(SplitForm, RespectsTheInterval) {
+  auto w = torch::randn({20}).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(0.01).interval(2));
+  int evaluations = 0;
+  const auto loss_fn = [&] {
+    ++evaluations;
+    return w.abs().sum();
+  };
+  for (int step = 0; step < 4; ++step) {
+    optimizer.begin();
+    optimizer.zero_grad();
+    auto loss = loss_fn();
+    loss.backward();
+    evaluations = 0;
+    optimizer.step(optimizer.probe(loss_fn, loss));
+    EXPECT_EQ(step % 2 == 0 ? 2 : 0, evaluations);
+    EXPECT_GT(optimizer.summary().lgi, 0);
+  }
+}
+
+TEST(SplitForm, ANonFiniteBaseSkipsTheStep) {
+  auto w = torch::ones({3}).set_requires_grad(true);
+  SAdam optimizer({w});
+  optimizer.begin();
+  auto loss = w.sum();
+  loss.backward();
+  int probes = 0;
+  const auto brakes = optimizer.probe(
+      [&] {
+        ++probes;
+        return w.sum() * std::nan("");
+      },
+      loss * std::nan(""));
+  EXPECT_EQ(0, probes);
+  optimizer.step(brakes);
+  EXPECT_TRUE(optimizer.summary().skipped);
+  EXPECT_TRUE(torch::equal(w, torch::ones({3})));
+}
+
+TEST(SplitForm, GroupsWithDifferentBrakesHaveNoSingleOne) {
+  auto a = torch::randn({20}).set_requires_grad(true);
+  auto b = torch::randn({20}).set_requires_grad(true);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(std::vector<torch::Tensor>{a});
+  groups.emplace_back(std::vector<torch::Tensor>{b},
+                      std::make_unique<SAdamOptions>(SAdamOptions(0.1).damping(1)));
+  SAdam optimizer(groups);
+  (a.sum() + b.sum()).backward();
+  const auto brakes = optimizer.probe([&] { return a.sum() + b.sum(); });
+  ASSERT_EQ(2u, brakes.per_group.size());
+  EXPECT_NE(brakes.per_group[0], brakes.per_group[1]);
+  EXPECT_THROW(static_cast<double>(brakes), Error);
+  EXPECT_NO_THROW(optimizer.step(brakes));
+}
+
+TEST(SplitForm, ReferenceWithSeveralGroupsIsRefused) {
+  auto a = torch::randn({20}).set_requires_grad(true);
+  auto b = torch::randn({20}).set_requires_grad(true);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(std::vector<torch::Tensor>{a});
+  groups.emplace_back(std::vector<torch::Tensor>{b});
+  SAdam optimizer(groups, SAdamOptions::reference());
+  expect_refused([&] { optimizer.probe([&] { return a.sum() + b.sum(); }); },
+                 {"group_by_group", "step(closure)"});
+}
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+bool autocasts() { return at::autocast::is_autocast_enabled(at::kCPU); }
+void set_autocast(bool enabled) { at::autocast::set_autocast_enabled(at::kCPU, enabled); }
+#else
+bool autocasts() { return at::autocast::is_cpu_enabled(); }
+void set_autocast(bool enabled) { at::autocast::set_cpu_enabled(enabled); }
+#endif
+
+TEST(Precision, ReducedTrainingIsProbedInFullPrecision) {
+  // Stands for what a model under autocasting does: the loss it trains on has 8 bits.
+  auto w = torch::randn({50}).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(0.01).probes(2));
+  std::vector<bool> reduced;
+  const auto loss_fn = [&] {
+    reduced.push_back(autocasts());
+    auto loss = w.abs().sum();
+    return autocasts() ? loss.to(torch::kBFloat16) : loss;
+  };
+  set_autocast(true);
+  optimizer.step(loss_fn);
+  EXPECT_TRUE(autocasts());
+  set_autocast(false);
+  EXPECT_EQ((std::vector<bool>{true, false, false, false}), reduced) << "f(w) is evaluated again in float32";
+  EXPECT_FALSE(optimizer.summary().within_noise);
+}
+
+}  // namespace
+}  // namespace sadam
