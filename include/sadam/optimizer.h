@@ -17,8 +17,8 @@ class Module;
 
 namespace sadam {
 
-namespace probe {
-class ForwardState;
+namespace optim {
+class BeforeStep;
 }
 
 /// A torch optimizer whose `step(closure)` takes a closure that returns the loss and does nothing else: the
@@ -65,10 +65,9 @@ class Optimizer : public torch::optim::Optimizer {
   /// changes nothing.
   void check();
 
-  /// Clears the gradients, evaluates the closure with gradients, calls backward, and returns the loss. If
-  /// anything throws, gradients are put back, and generator and buffers as in `before`. `caller` names the
-  /// method in messages.
-  torch::Tensor evaluate(const LossClosure& closure, const probe::ForwardState& before, const char* caller);
+  /// Clears the gradients, evaluates the closure with gradients, calls backward, and returns the loss. If anything
+  /// throws, all is put back as in `before`. `caller` names the method in messages.
+  torch::Tensor evaluate(const LossClosure& closure, optim::BeforeStep& before, const char* caller);
 
   /// Checks, starts the summary, and evaluates the closure if there is one: all that comes before an update.
   /// Returns the loss, undefined without a closure.

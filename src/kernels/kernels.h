@@ -2,9 +2,9 @@
 //
 // A launch takes one struct. Kernels see pointers and element counts, never tensors or modules, and split
 // their work by position alone: no result depends on the number of threads. The math of one element lives in
-// the headers beside this one (philox.h, normal.h, adamw.h, soft_threshold.h) and is shared with the GPU; the
-// files in cpu/ only loop, vectorised with Highway and dispatched at run time to the best instruction set of
-// the machine.
+// the headers beside this one (philox.h, normal.h, direction.h, adamw.h, soft_threshold.h) and is shared with
+// the GPU; the files in cpu/ only loop, vectorised with Highway and dispatched at run time to the best
+// instruction set of the machine.
 //
 // T is float or double throughout.
 #pragma once

@@ -11,9 +11,9 @@
 #include <unordered_set>
 
 #include "../kernels/kernels.h"
-#include "../probe/forward_state.h"
 #include "../probe/loss.h"
 #include "../probe/parameters.h"
+#include "before_step.h"
 
 namespace sadam {
 namespace {
@@ -146,36 +146,27 @@ void Optimizer::check() {
   }
 }
 
-torch::Tensor Optimizer::evaluate(const LossClosure& closure, const probe::ForwardState& before,
-                                  const char* caller) {
-  // Without gradients at the start, a gradient after the closure means that the closure itself called
-  // backward.
-  std::vector<std::pair<at::Tensor, at::Tensor>> gradients;
-  for (auto& group : param_groups())
-    for (auto& parameter : group.params()) {
-      gradients.emplace_back(parameter, parameter.grad());
-      parameter.mutable_grad().reset();
-    }
+torch::Tensor Optimizer::evaluate(const LossClosure& closure, optim::BeforeStep& before, const char* caller) {
+  // Without gradients at the start, a gradient after the closure means that the closure itself called backward.
+  before.clear_gradients();
   try {
     const at::AutoGradMode with_gradients(true);
     auto loss = closure();
     probe::check_loss(loss, caller);
-    for (const auto& [parameter, gradient] : gradients)
-      if (parameter.grad().defined())
-        throw Error(
-            std::string(caller) +
-            ": the closure called backward itself: let it return the loss and do nothing else, the optimizer "
-            "clears gradients and calls backward.");
+    for (const auto& group : param_groups())
+      for (const auto& parameter : group.params())
+        if (parameter.grad().defined())
+          throw Error(std::string(caller) +
+                      ": the closure called backward itself: let it return the loss and do nothing else, the optimizer "
+                      "clears gradients and calls backward.");
     if (!loss.requires_grad())
-      throw Error(
-          std::string(caller) +
-          ": the loss does not need gradients: compute it from parameters that require them, outside any "
-          "no-grad guard.");
+      throw Error(std::string(caller) +
+                  ": the loss does not need gradients: compute it from parameters that require them, outside any "
+                  "no-grad guard.");
     loss.backward();
     check_gradients();
     return loss.detach();
   } catch (...) {
-    for (auto& [parameter, gradient] : gradients) parameter.mutable_grad() = gradient;
     before.restore();
     throw;
   }
@@ -188,7 +179,8 @@ torch::Tensor Optimizer::start_step(const LossClosure& closure, const char* call
     start_summary();
     return {};
   }
-  auto loss = evaluate(closure, probe::ForwardState(buffers_), caller);
+  optim::BeforeStep before(param_groups(), buffers_);
+  auto loss = evaluate(closure, before, caller);
   start_summary();
   note_loss(probe::read_loss(loss).value);
   return loss;

@@ -9,6 +9,7 @@
 #include "../probe/probe.h"
 #include "adam_update.h"
 #include "archive.h"
+#include "before_step.h"
 #include "checks.h"
 #include "state.h"
 
@@ -113,7 +114,7 @@ torch::Tensor SAdam::step(LossClosure closure) {
         "after your own "
         "backward.");
   prepare();
-  const probe::ForwardState before(buffers_);
+  optim::BeforeStep before(param_groups(), buffers_);
   auto loss = evaluate(closure, before, "SAdam::step");
   begun_.reset();
   summary_is_open_ = false;
@@ -127,7 +128,12 @@ torch::Tensor SAdam::step(LossClosure closure) {
     for (std::size_t g = 0; g < param_groups().size(); ++g) rounds.push_back({g, g + 1});
   }
   for (const auto& groups : rounds) {
-    if (probe_is_due(groups)) run_probes(groups, {closure, loss, before});
+    try {
+      if (probe_is_due(groups)) run_probes(groups, {closure, loss, before.forward()});
+    } catch (const Error&) {
+      if (groups.first == 0) before.restore();  // else an earlier group has been updated already
+      throw;
+    }
     set_brakes(groups);
     update(groups);
   }

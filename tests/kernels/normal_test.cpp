@@ -55,7 +55,7 @@ TEST(NormalFormula, CoversTheWholeRangeOfWords) {
 
 class NormalSample : public EveryTarget {
  protected:
-  static constexpr std::int64_t kCount = 1 << 20;
+  static constexpr std::int64_t kCount = 1 << 19;
   std::vector<float> z_ = generated<float>({11, 22, 0}, Distribution::normal, 0, kCount);
 };
 SADAM_FOR_EVERY_TARGET(NormalSample);

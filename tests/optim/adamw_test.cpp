@@ -175,5 +175,18 @@ TEST(ProxSGD, SmallWeightsBecomeExactlyZero) {
   EXPECT_EQ(0, w[1].item<float>());
 }
 
+TEST(ProxSGD, GroupsHaveTheirOwnOptions) {
+  auto a = torch::ones({3}, torch::requires_grad());
+  auto b = torch::ones({3}, torch::requires_grad());
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(std::vector<torch::Tensor>{a});
+  groups.emplace_back(std::vector<torch::Tensor>{b}, std::make_unique<ProxSGDOptions>(ProxSGDOptions(0.25).l1(1)));
+  ProxSGD optimizer(groups, ProxSGDOptions(0.5).momentum(0.5).l1(0));
+  for (int step = 0; step < 2; ++step) optimizer.step([&] { return a.sum() + 2 * b.sum(); });
+  EXPECT_NEAR(1 - 0.5 * (1 + 1.5), a[0].item<double>(), 1e-6);
+  // b: 1 − 0.25·2 = 0.5, threshold 0.25 → 0.25; then 0.25 − 0.25·3.8 = −0.7 → −0.45.
+  EXPECT_NEAR(-0.45, b[0].item<double>(), 1e-6);
+}
+
 }  // namespace
 }  // namespace sadam

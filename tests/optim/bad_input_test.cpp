@@ -279,11 +279,18 @@ TEST_F(BadClosure, ThatThrowsInTheSecondProbeLeavesWhatTheBaseEvaluationLeft) {
   EXPECT_EQ(1, optimizer.totals().steps);
 }
 
-TEST(BadSource, OfAnotherShapeIsNamed) {
-  auto w = one();
-  SAdam optimizer(w, SAdamOptions().source([](const DirectionRequest&) { return torch::ones({4}); }));
-  expect_refused([&] { optimizer.step([&] { return w[0].sum(); }); }, {"source", "parameter 0", "[3]"});
-  expect_same_bits({torch::ones({3})}, w);
+TEST(BadSource, OfAnotherShapeIsNamedAndNothingHasChanged) {
+  NoisyNet net;
+  const Batch batch;
+  SAdam optimizer(*net, SAdamOptions().source([](const DirectionRequest&) { return torch::ones({4}); }));
+  const auto weights = copies(net->parameters());
+  const auto buffers = copies(net->buffers());
+  const auto generator = generator_state();
+  expect_refused([&] { optimizer.step([&] { return loss_of(net, batch); }); }, {"source", "parameter 0", "[8, 6]"});
+  expect_same_bits(weights, net->parameters());
+  expect_same_bits(buffers, net->buffers());
+  expect_same_bits({generator}, {generator_state()});
+  EXPECT_FALSE(net->parameters()[0].grad().defined());
 }
 
 }  // namespace

@@ -137,41 +137,6 @@ TEST(ClosedForm, AQuadraticAtItsMinimum) {
   EXPECT_NEAR(expected, probe_at(at_origin(4), f, setting).lgi, 0.05 * expected);
 }
 
-TEST(Properties, AddingAConstantToTheLossChangesNothingButRounding) {
-  const auto point = torch::randn({30}, torch::kDouble);
-  for (auto statistic : {Statistic::variance, Statistic::unbiased_variance, Statistic::residual}) {
-    Setting setting;
-    setting.probes = 5;
-    setting.statistic = statistic;
-    setting.eps = 1e-6;
-    for (int step = 0; step < 20; ++step) {
-      const double plain = probe_at(point, l1, setting, step).lgi;
-      const auto raised = [](const torch::Tensor& x) { return l1(x) + 3.25; };
-      EXPECT_NEAR(plain, probe_at(point, raised, setting, step).lgi, 1e-9);
-    }
-  }
-}
-
-TEST(Properties, RelabellingParametersWithTheirDirectionsChangesNothingButRounding) {
-  const auto point = torch::randn({12}, torch::kDouble);
-  const auto order = torch::randperm(12);
-  const auto directions = torch::randn({4, 12}, torch::kDouble);
-  const auto weights = torch::rand({12}, torch::kDouble) + 0.5;
-  const auto rho = [&](const torch::Tensor& start, const torch::Tensor& u, const torch::Tensor& weight) {
-    auto w = start.clone().set_requires_grad(true);
-    SAdam optimizer({w}, SAdamOptions(0).probes(4).weight_decay(0).source(
-                             [&](const DirectionRequest& request) { return u[request.probe]; }));
-    optimizer.step([&] { return (weight * w).abs().sum(); });
-    return optimizer.summary().lgi;
-  };
-  const double plain = rho(point, directions, weights);
-  EXPECT_GT(plain, 0);
-  EXPECT_NEAR(
-      plain,
-      rho(point.index({order}), directions.index({torch::indexing::Slice(), order}), weights.index({order})),
-      1e-12);
-}
-
 TEST(NoiseFloor, SaysWhenTheDifferencesAreRounding) {
   const auto flat = [](const torch::Tensor& x) { return 1 + 1e-12 * x.sum(); };
   const auto steep = [](const torch::Tensor& x) { return 1 + x.sum(); };

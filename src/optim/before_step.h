@@ -1,0 +1,39 @@
+// The way back from a step that fails before it has updated anything.
+#pragma once
+
+#include <torch/optim/optimizer.h>
+
+#include <utility>
+#include <vector>
+
+#include "../probe/forward_state.h"
+
+namespace sadam::optim {
+
+/// Gradients, buffers and random generator as a step found them: all that evaluating a closure may change.
+class BeforeStep {
+ public:
+  BeforeStep(std::vector<torch::optim::OptimizerParamGroup>& groups, const std::vector<at::Tensor>& buffers)
+      : forward_(buffers) {
+    for (auto& group : groups)
+      for (auto& parameter : group.params()) gradients_.emplace_back(parameter, parameter.grad());
+  }
+
+  /// What each probe replays.
+  const probe::ForwardState& forward() const { return forward_; }
+
+  void clear_gradients() {
+    for (auto& [parameter, gradient] : gradients_) parameter.mutable_grad().reset();
+  }
+
+  void restore() {
+    for (auto& [parameter, gradient] : gradients_) parameter.mutable_grad() = gradient;
+    forward_.restore();
+  }
+
+ private:
+  probe::ForwardState forward_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> gradients_;
+};
+
+}  // namespace sadam::optim
