@@ -23,37 +23,32 @@ constexpr at::ScalarType scalar_type_of() {
   return c10::CppTypeToScalarType<T>::value;
 }
 
-// Directions of a tensor with gaps or permuted strides: generated in logical order a stretch at a time.
+// w = w₀ + scale·z for a tensor whose elements are not contiguous: gathered in logical order a stretch at a
+// time, moved by the same kernel as any other, and scattered.
 template <class T>
-class DirectionStream {
- public:
-  DirectionStream(const DirectionKey& key, Distribution distribution, std::uint64_t first, std::int64_t count)
-      : launch_{key, distribution, nullptr, 0, first}, left_(count) {}
-
-  T next() {
-    if (used_ == filled_) refill();
-    return stretch_[used_++];
-  }
-
- private:
-  static constexpr std::int64_t kStretch = 1024;
-
-  void refill() {
-    launch_.first += static_cast<std::uint64_t>(filled_);
-    filled_ = std::min(kStretch, left_);
-    left_ -= filled_;
-    used_ = 0;
-    launch_.out = stretch_.data();
-    launch_.count = filled_;
-    kernels::generate(launch_);
-  }
-
-  kernels::Generate<T> launch_;
-  std::int64_t left_;
-  std::int64_t filled_ = 0;
-  std::int64_t used_ = 0;
-  std::vector<T> stretch_ = std::vector<T>(kStretch);
-};
+void perturb_scattered(const at::Tensor& w, const at::Tensor& w0, kernels::Perturb<T> launch,
+                       std::uint64_t first, double scale) {
+  constexpr std::int64_t stretch = 1024;
+  std::vector<T> values(stretch);
+  std::vector<std::int64_t> places(stretch);
+  T* const to = w.data_ptr<T>();
+  const T* const from = w0.data_ptr<T>();
+  std::int64_t held = 0;
+  const auto flush = [&] {
+    launch.segments = {{values.data(), values.data(), held, first, scale}};
+    kernels::perturb(launch);
+    for (std::int64_t i = 0; i < held; ++i)
+      to[places[static_cast<std::size_t>(i)]] = values[static_cast<std::size_t>(i)];
+    first += static_cast<std::uint64_t>(held);
+    held = 0;
+  };
+  walk(w, w0, [&](std::int64_t at_w, std::int64_t at_w0) {
+    values[static_cast<std::size_t>(held)] = from[at_w0];
+    places[static_cast<std::size_t>(held)] = at_w;
+    if (++held == stretch) flush();
+  });
+  if (held > 0) flush();
+}
 
 }  // namespace
 
@@ -125,7 +120,7 @@ double Perturbation::apply_random_as(const DirectionKey& key, const std::vector<
       plan_.directions == Directions::rademacher ? Distribution::rademacher : Distribution::normal;
   kernels::Perturb<T> move{key, distribution, {}, threads_};
   kernels::Dot<T> steepness{key, distribution, {}, threads_};
-  double slope = 0;
+  std::vector<at::Tensor> logical;  // gradients in logical order; a copy only where a parameter is permuted
   const auto& parameters = snapshot_.parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& tensor = parameters[i].tensor;
@@ -134,33 +129,19 @@ double Perturbation::apply_random_as(const DirectionKey& key, const std::vector<
     const auto count = tensor.numel();
     const auto& w0 = snapshot_.copy(i);
     const bool wants_slope = plan_.slopes && plan_.gradients[i].defined();
-    T* w = tensor.data_ptr<T>();
-    if (is_plain(tensor)) {
-      move.segments.push_back({w, w0.data_ptr<T>(), count, first, plan_.radius / lengths[i]});
-      if (wants_slope)
-        steepness.segments.push_back(
-            {plan_.gradients[i].template data_ptr<T>(), count, first, 1 / lengths[i]});
-      continue;
-    }
-    const T* base = w0.data_ptr<T>();
-    const auto scale = static_cast<T>(plan_.radius / lengths[i]);
-    DirectionStream<T> z(key, distribution, first, count);
-    walk(tensor, w0, [&](std::int64_t, std::int64_t at_w, std::int64_t at_w0) {
-      w[at_w] = std::fma(scale, z.next(), base[at_w0]);
-    });
+    if (is_plain(tensor))
+      move.segments.push_back(
+          {tensor.data_ptr<T>(), w0.data_ptr<T>(), count, first, plan_.radius / lengths[i]});
+    else
+      perturb_scattered(tensor, w0, kernels::Perturb<T>{key, distribution, {}, threads_}, first,
+                        plan_.radius / lengths[i]);
     if (wants_slope) {
-      DirectionStream<T> again(key, distribution, first, count);
-      const T* g = plan_.gradients[i].template data_ptr<T>();
-      double sum = 0;
-      walk(tensor, plan_.gradients[i], [&](std::int64_t, std::int64_t, std::int64_t at_g) {
-        sum += static_cast<double>(g[at_g]) * static_cast<double>(again.next());
-      });
-      slope += sum / lengths[i];
+      logical.push_back(plan_.gradients[i].contiguous());
+      steepness.segments.push_back({logical.back().template data_ptr<T>(), count, first, 1 / lengths[i]});
     }
   }
   if (!move.segments.empty()) kernels::perturb(move);
-  if (!steepness.segments.empty()) slope += kernels::dot(steepness);
-  return slope;
+  return steepness.segments.empty() ? 0 : kernels::dot(steepness);
 }
 
 double Perturbation::apply_coming_step() {

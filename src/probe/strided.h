@@ -8,7 +8,7 @@
 
 namespace sadam::probe {
 
-/// Calls f(i, offset_in_a, offset_in_b) for the logical elements i = 0, 1, … of tensors shaped like `a`.
+/// Calls f(offset_in_a, offset_in_b) for the elements of two tensors of one shape, in logical order.
 template <class F>
 void walk(const at::Tensor& a, const at::Tensor& b, F&& f) {
   const auto sizes = a.sizes();
@@ -18,7 +18,7 @@ void walk(const at::Tensor& a, const at::Tensor& b, F&& f) {
   std::int64_t at_a = 0;
   std::int64_t at_b = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    f(i, at_a, at_b);
+    f(at_a, at_b);
     for (auto d = dimensions; d-- > 0;) {
       at_a += a.strides()[d];
       at_b += b.strides()[d];
