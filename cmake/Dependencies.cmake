@@ -5,6 +5,7 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 if(SADAM_BUILD_TESTS)
   find_package(GTest REQUIRED)
+  find_path(SADAM_NLOHMANN_JSON nlohmann/json.hpp REQUIRED)
   # Properties over random inputs. Tests that need it ask `if(SADAM_HAVE_RAPIDCHECK)` and link `rapidcheck`.
   find_package(rapidcheck CONFIG QUIET)
   set(SADAM_HAVE_RAPIDCHECK ${rapidcheck_FOUND})
