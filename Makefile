@@ -27,7 +27,7 @@ test: deps ## build and run all tests, then the sanitizer builds
 	@$(call build,release)
 	@ctest --preset release --parallel $(JOBS)
 	@$(call configure,asan)
-	@$(call build,asan)
+	@$(call build,asan,--target kernels_test probe_test)
 	@ctest --preset asan --parallel $(JOBS)
 
 bench: deps ## build and run the benchmarks

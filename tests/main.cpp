@@ -1,12 +1,12 @@
 // main() of every test program that uses libtorch. Each test starts from the same random generator, so that it gives
 // the same result alone and after others.
+#include <ATen/Context.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 namespace {
 
 class SeedsEachTest : public testing::EmptyTestEventListener {
-  void OnTestStart(const testing::TestInfo&) override { torch::manual_seed(1); }
+  void OnTestStart(const testing::TestInfo&) override { at::manual_seed(1); }
 };
 
 }  // namespace

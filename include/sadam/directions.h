@@ -21,12 +21,10 @@ enum class Directions {
 /// Which f the probes evaluate.
 enum class ProbeNoise {
   /// One function: each probe replays the base evaluation's random numbers (dropout masks) and starts from
-  /// its
-  /// buffers (batch-norm statistics); afterwards both stand as the base evaluation left them.
+  /// its buffers (batch-norm statistics); afterwards both stand as the base evaluation left them.
   shared,
   /// Every probe draws its own masks and updates the buffers again, as in the authors' code. What differs
-  /// between
-  /// probes is then mostly the masks.
+  /// between probes is then mostly the masks.
   fresh,
 };
 

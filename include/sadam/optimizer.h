@@ -65,8 +65,8 @@ class Optimizer : public torch::optim::Optimizer {
   /// changes nothing.
   void check();
 
-  /// Clears the gradients, evaluates the closure with gradients, calls backward, and returns the loss. If anything
-  /// throws, all is put back as in `before`. `caller` names the method in messages.
+  /// Clears the gradients, evaluates the closure with gradients, calls backward, and returns the loss. If
+  /// anything throws, all is put back as in `before`. `caller` names the method in messages.
   torch::Tensor evaluate(const LossClosure& closure, optim::BeforeStep& before, const char* caller);
 
   /// Checks, starts the summary, and evaluates the closure if there is one: all that comes before an update.

@@ -52,8 +52,7 @@ class SAdam : public Optimizer {
   /// One step. Returns the loss of the base evaluation.
   torch::Tensor step(LossClosure closure = nullptr) override;
 
-  // ---- the split form: for gradient clipping, accumulation and other loops
-  // -------------------------------------------
+  // ---- the split form: for gradient clipping, accumulation and other loops --------------------------------
   //
   //     optimizer.begin();                                   // before the forward pass
   //     optimizer.zero_grad();

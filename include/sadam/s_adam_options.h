@@ -56,8 +56,7 @@ struct SAdamOptions : public torch::optim::OptimizerCloneableOptions<SAdamOption
   /// correction, groups probed and updated one by one.
   static SAdamOptions reference(double lr = 1e-3);
 
-  // ---- of a group
-  // -------------------------------------------------------------------------------------------------
+  // ---- of a group -----------------------------------------------------------------------------------------
   /// Learning rate η, at least 0. The brake is never written into it.
   TORCH_ARG(double, lr) = 1e-3;
   typedef std::tuple<double, double> betas_t;
@@ -78,8 +77,7 @@ struct SAdamOptions : public torch::optim::OptimizerCloneableOptions<SAdamOption
   /// Not supported: `true` is refused with a sentence.
   TORCH_ARG(bool, amsgrad) = false;
 
-  // ---- of the optimizer
-  // -------------------------------------------------------------------------------------------
+  // ---- of the optimizer -----------------------------------------------------------------------------------
   /// k: probes in a step, 1 to 65535. Each costs a forward pass.
   SADAM_OPTIMIZER_WIDE(std::int64_t, probes, 2);
   /// δ: how far from the weights the probes look.

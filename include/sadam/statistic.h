@@ -9,14 +9,12 @@ namespace sadam {
 /// The formula for ρ, from D_i = (f(w + δu_i) − f(w)) / δ and, for `residual`, the slopes ⟨g, u_i⟩.
 enum class Statistic {
   /// Var(D) / (mean(D²) + ε), Var with 1/k: the paper's equation, 0 ≤ ρ < 1. On a linear function it is about
-  /// 1 − 1/k,
-  /// so where the gradient dominates it measures k, not the geometry.
+  /// 1 − 1/k, so where the gradient dominates it measures k, not the geometry.
   variance,
   /// The same with 1/(k−1), as in the authors' code: 0 for k = 1, and it can reach k/(k−1).
   unbiased_variance,
   /// mean(R²) / (mean(R²) + mean(⟨g,u⟩²) + ε) with R_i = D_i − ⟨g, u_i⟩: 0 on a linear function, near 1 where
-  /// the
-  /// gradient does not predict the loss nearby. Costs no extra forward pass.
+  /// the gradient does not predict the loss nearby. Costs no extra forward pass.
   residual,
 };
 

@@ -14,8 +14,7 @@ using torch::optim::OptimizerParamGroup;
 using torch::serialize::InputArchive;
 using torch::serialize::OutputArchive;
 
-// ---- options and state
-// --------------------------------------------------------------------------------------------
+// ---- options and state ------------------------------------------------------------------------------------
 
 AdamWOptions::AdamWOptions(double lr) : lr_(lr) {}
 
@@ -59,8 +58,7 @@ bool operator==(const AdamWParamState& lhs, const AdamWParamState& rhs) {
          torch::equal(lhs.exp_avg_sq(), rhs.exp_avg_sq());
 }
 
-// ---- the optimizer
-// ------------------------------------------------------------------------------------------------
+// ---- the optimizer ----------------------------------------------------------------------------------------
 
 AdamW::AdamW(std::vector<OptimizerParamGroup> groups, const AdamWOptions& defaults)
     : Optimizer(std::move(groups), std::make_unique<AdamWOptions>(defaults)) {

@@ -147,7 +147,8 @@ void Optimizer::check() {
 }
 
 torch::Tensor Optimizer::evaluate(const LossClosure& closure, optim::BeforeStep& before, const char* caller) {
-  // Without gradients at the start, a gradient after the closure means that the closure itself called backward.
+  // Without gradients at the start, a gradient after the closure means that the closure itself called
+  // backward.
   before.clear_gradients();
   try {
     const at::AutoGradMode with_gradients(true);
@@ -157,12 +158,14 @@ torch::Tensor Optimizer::evaluate(const LossClosure& closure, optim::BeforeStep&
       for (const auto& parameter : group.params())
         if (parameter.grad().defined())
           throw Error(std::string(caller) +
-                      ": the closure called backward itself: let it return the loss and do nothing else, the optimizer "
+                      ": the closure called backward itself: let it return the loss and do nothing else, the "
+                      "optimizer "
                       "clears gradients and calls backward.");
     if (!loss.requires_grad())
-      throw Error(std::string(caller) +
-                  ": the loss does not need gradients: compute it from parameters that require them, outside any "
-                  "no-grad guard.");
+      throw Error(
+          std::string(caller) +
+          ": the loss does not need gradients: compute it from parameters that require them, outside any "
+          "no-grad guard.");
     loss.backward();
     check_gradients();
     return loss.detach();

@@ -14,8 +14,7 @@ using torch::optim::OptimizerParamGroup;
 using torch::serialize::InputArchive;
 using torch::serialize::OutputArchive;
 
-// ---- options and state
-// --------------------------------------------------------------------------------------------
+// ---- options and state ------------------------------------------------------------------------------------
 
 ProxSGDOptions::ProxSGDOptions(double lr) : lr_(lr) {}
 
@@ -50,8 +49,7 @@ bool operator==(const ProxSGDParamState& lhs, const ProxSGDParamState& rhs) {
   return torch::equal(lhs.momentum_buffer(), rhs.momentum_buffer());
 }
 
-// ---- the optimizer
-// ------------------------------------------------------------------------------------------------
+// ---- the optimizer ----------------------------------------------------------------------------------------
 
 namespace {
 

@@ -26,8 +26,7 @@ Brakes::operator double() const {
   return per_group.front();
 }
 
-// ---- construction
-// -------------------------------------------------------------------------------------------------
+// ---- construction -----------------------------------------------------------------------------------------
 
 SAdam::SAdam(std::vector<OptimizerParamGroup> groups, const SAdamOptions& defaults)
     : Optimizer(std::move(groups), std::make_unique<SAdamOptions>(defaults)),
@@ -104,8 +103,7 @@ const SAdamOptions& SAdam::options_of(std::size_t group) const {
 
 SAdam::Groups SAdam::all_groups() const { return {0, param_groups().size()}; }
 
-// ---- the step
-// -----------------------------------------------------------------------------------------------------
+// ---- the step ---------------------------------------------------------------------------------------------
 
 torch::Tensor SAdam::step(LossClosure closure) {
   if (!closure)
@@ -224,8 +222,7 @@ void SAdam::update(Groups groups) {
   launch.run();
 }
 
-// ---- the split form
-// -----------------------------------------------------------------------------------------------
+// ---- the split form ---------------------------------------------------------------------------------------
 
 void SAdam::begin() {
   prepare();
@@ -279,8 +276,7 @@ void SAdam::step(double brake) {
   step(Brakes{last_lgi_.empty() ? 0 : last_lgi_.back(), std::vector<double>(param_groups().size(), brake)});
 }
 
-// ---- save and load
-// ------------------------------------------------------------------------------------------------
+// ---- save and load ----------------------------------------------------------------------------------------
 
 void SAdam::save(OutputArchive& archive) const {
   optim::save_state(archive, *this, "SAdam");

@@ -7,13 +7,13 @@
 namespace sadam::kernels {
 namespace {
 
-const DirectionKey kKey = {9, 8, 7};
+const DirectionKey kDotKey = {9, 8, 7};
 
 template <class T>
 double dotted(Unaligned<T>& gradient, Distribution distribution, std::uint64_t first, double scale,
               const std::vector<std::int64_t>& cuts, int threads) {
   Dot<T> launch;
-  launch.key = kKey;
+  launch.key = kDotKey;
   launch.distribution = distribution;
   launch.threads = threads;
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
@@ -32,7 +32,7 @@ void expect_plain_sum(Distribution distribution) {
   for (const auto count : awkward_sizes()) {
     const std::uint64_t first = 99 + static_cast<std::uint64_t>(count);
     const auto values = random_values<T>(count, 2);
-    const auto z = generated<T>(kKey, distribution, first, count);
+    const auto z = generated<T>(kDotKey, distribution, first, count);
     double sum = 0, magnitude = 0;
     for (std::size_t i = 0; i < z.size(); ++i) {
       const double product = 0.01 * static_cast<double>(values[i]) * static_cast<double>(z[i]);
@@ -64,9 +64,9 @@ TEST_P(DotOnEveryTarget, HasTheSameBitsForAnyThreads) {
 }
 
 TEST_P(DotOnEveryTarget, OfADirectionWithItselfIsItsSquaredNorm) {
-  Unaligned<double> z(generated<double>(kKey, Distribution::normal, 64, 6400));
+  Unaligned<double> z(generated<double>(kDotKey, Distribution::normal, 64, 6400));
   SquaredNorm norm;
-  norm.key = kKey;
+  norm.key = kDotKey;
   norm.first = 64;
   norm.count = 6400;
   const double squared = squared_norm(norm);

@@ -9,7 +9,7 @@
 namespace sadam::kernels {
 namespace {
 
-const DirectionKey kKey = {42, 1234567, 3};
+const DirectionKey kPerturbKey = {42, 1234567, 3};
 
 class PerturbOnEveryTarget : public EveryTarget {};
 SADAM_FOR_EVERY_TARGET(PerturbOnEveryTarget);
@@ -20,12 +20,12 @@ void expect_plain_loop(Distribution distribution) {
     const std::uint64_t first = 1000 + static_cast<std::uint64_t>(count) % 7;
     const auto base = random_values<T>(count, 1);
     const double scale = 0.37;
-    const auto out = perturbed<T>(kKey, base, distribution, first, scale, {0, count}, 2);
+    const auto out = perturbed<T>(kPerturbKey, base, distribution, first, scale, {0, count}, 2);
     // Every element of the short ones; of the long ones, some of each chunk.
     for (std::int64_t i = 0; i<count; i += count> 3000 ? 61 : 1) {
       const auto e = first + static_cast<std::uint64_t>(i);
-      const double z = distribution == Distribution::normal ? normal_element<double>(kKey, e)
-                                                            : rademacher_element<double>(kKey, e);
+      const double z = distribution == Distribution::normal ? normal_element<double>(kPerturbKey, e)
+                                                            : rademacher_element<double>(kPerturbKey, e);
       const auto index = static_cast<std::size_t>(i);
       const double rounding = 16 * static_cast<double>(std::numeric_limits<T>::epsilon());
       ASSERT_NEAR(static_cast<double>(out[index]), static_cast<double>(base[index]) + scale * z, rounding)
@@ -48,10 +48,10 @@ TEST_P(PerturbOnEveryTarget, HasTheSameBitsForAnyThreads) {
   const auto base = random_values<float>(150001, 5);
   const std::vector<std::int64_t> whole = {0, 150001}, pieces = {0, 1, 70000, 70000, 150001};
   for (const auto distribution : {Distribution::normal, Distribution::rademacher}) {
-    const auto one = perturbed(kKey, base, distribution, 12345, 1e-3, whole, 1);
+    const auto one = perturbed(kPerturbKey, base, distribution, 12345, 1e-3, whole, 1);
     for (const int threads : {2, 3}) {
-      EXPECT_EQ(perturbed(kKey, base, distribution, 12345, 1e-3, whole, threads), one);
-      EXPECT_EQ(perturbed(kKey, base, distribution, 12345, 1e-3, pieces, threads), one);
+      EXPECT_EQ(perturbed(kPerturbKey, base, distribution, 12345, 1e-3, whole, threads), one);
+      EXPECT_EQ(perturbed(kPerturbKey, base, distribution, 12345, 1e-3, pieces, threads), one);
     }
   }
 }
@@ -60,7 +60,7 @@ TEST_P(PerturbOnEveryTarget, TakesEachSegmentsOwnScale) {
   const auto base = random_values<float>(100, 1);
   std::vector<float> out(100);
   Perturb<float> launch;
-  launch.key = kKey;
+  launch.key = kPerturbKey;
   launch.segments = {{out.data(), base.data(), 50, 0, 0.0}, {out.data() + 50, base.data() + 50, 50, 50, 1.0}};
   perturb(launch);
   for (std::size_t i = 0; i < 50; ++i) EXPECT_EQ(out[i], base[i]);
@@ -70,10 +70,10 @@ TEST_P(PerturbOnEveryTarget, TakesEachSegmentsOwnScale) {
 // What a probe does: the same buffer perturbed again and again from one snapshot, also in place of it.
 TEST_P(PerturbOnEveryTarget, MayWriteOverItsBase) {
   const auto base = random_values<float>(5000, 1);
-  const auto want = perturbed<float>(kKey, base, Distribution::normal, 77, 0.1, {0, 5000}, 1);
+  const auto want = perturbed<float>(kPerturbKey, base, Distribution::normal, 77, 0.1, {0, 5000}, 1);
   auto w = base;
   Perturb<float> launch;
-  launch.key = kKey;
+  launch.key = kPerturbKey;
   launch.segments = {{w.data(), w.data(), 5000, 77, 0.1}};
   perturb(launch);
   EXPECT_EQ(w, want);

@@ -14,14 +14,14 @@ double plain_soft(double x, double threshold) {
 }
 
 template <class T>
-struct State {
+struct ProxState {
   std::vector<T> w, buffer;
-  bool operator==(const State&) const = default;
+  bool operator==(const ProxState&) const = default;
 };
 
 template <class T>
-State<T> updated(const State<T>& state, const std::vector<T>& gradient, const std::vector<std::int64_t>& cuts,
-                 int threads) {
+ProxState<T> updated(const ProxState<T>& state, const std::vector<T>& gradient,
+                     const std::vector<std::int64_t>& cuts, int threads) {
   Unaligned<T> w(state.w), buffer(state.buffer), g(gradient);
   ProxSgdUpdate<T> launch;
   launch.threads = threads;
@@ -39,9 +39,9 @@ class ProxSgdOnEveryTarget : public EveryTarget {};
 SADAM_FOR_EVERY_TARGET(ProxSgdOnEveryTarget);
 
 template <class T>
-void expect_plain_update(double tolerance) {
+void expect_plain_prox_update(double tolerance) {
   for (const auto count : awkward_sizes()) {
-    const State<T> before = {random_values<T>(count, 1), random_values<T>(count, 2)};
+    const ProxState<T> before = {random_values<T>(count, 1), random_values<T>(count, 2)};
     const auto g = random_values<T>(count, 3);
     const auto after = updated(before, g, {0, count}, 2);
     for (std::size_t i = 0; i < g.size(); ++i) {
@@ -53,13 +53,13 @@ void expect_plain_update(double tolerance) {
   }
 }
 
-TEST_P(ProxSgdOnEveryTarget, UpdatesAsThePlainFormulaInFloat) { expect_plain_update<float>(1e-6); }
-TEST_P(ProxSgdOnEveryTarget, UpdatesAsThePlainFormulaInDouble) { expect_plain_update<double>(2e-15); }
+TEST_P(ProxSgdOnEveryTarget, UpdatesAsThePlainFormulaInFloat) { expect_plain_prox_update<float>(1e-6); }
+TEST_P(ProxSgdOnEveryTarget, UpdatesAsThePlainFormulaInDouble) { expect_plain_prox_update<double>(2e-15); }
 
 TEST_P(ProxSgdOnEveryTarget, HasTheSameBitsForAnySplitAndAnyThreads) {
   std::mt19937 engine(5);
   const std::int64_t count = 150001;
-  const State<float> before = {random_values<float>(count, 1), random_values<float>(count, 2)};
+  const ProxState<float> before = {random_values<float>(count, 1), random_values<float>(count, 2)};
   const auto g = random_values<float>(count, 3);
   const auto whole = updated(before, g, {0, count}, 1);
   for (const int threads : {1, 2, 3}) {

@@ -7,11 +7,11 @@
 namespace sadam::kernels {
 namespace {
 
-const DirectionKey kKey = {77, 66, 55};
+const DirectionKey kNormKey = {77, 66, 55};
 
 double norm_of(std::uint64_t first, std::int64_t count, int threads = 1) {
   SquaredNorm launch;
-  launch.key = kKey;
+  launch.key = kNormKey;
   launch.first = first;
   launch.count = static_cast<std::uint64_t>(count);
   launch.threads = threads;
@@ -24,7 +24,7 @@ SADAM_FOR_EVERY_TARGET(SquaredNormOnEveryTarget);
 TEST_P(SquaredNormOnEveryTarget, IsTheSumOfSquaresOfTheDirection) {
   for (const std::uint64_t first : {0u, 1u, 63u, 64u, 100u, 32768u - 5u}) {
     for (const auto count : awkward_sizes()) {
-      const auto z = generated<double>(kKey, Distribution::normal, first, count);
+      const auto z = generated<double>(kNormKey, Distribution::normal, first, count);
       double sum = 0;
       for (const double value : z) sum += value * value;
       EXPECT_NEAR(norm_of(first, count), sum, 1e-9 * sum) << first << " " << count;

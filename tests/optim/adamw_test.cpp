@@ -180,7 +180,8 @@ TEST(ProxSGD, GroupsHaveTheirOwnOptions) {
   auto b = torch::ones({3}, torch::requires_grad());
   std::vector<torch::optim::OptimizerParamGroup> groups;
   groups.emplace_back(std::vector<torch::Tensor>{a});
-  groups.emplace_back(std::vector<torch::Tensor>{b}, std::make_unique<ProxSGDOptions>(ProxSGDOptions(0.25).l1(1)));
+  groups.emplace_back(std::vector<torch::Tensor>{b},
+                      std::make_unique<ProxSGDOptions>(ProxSGDOptions(0.25).l1(1)));
   ProxSGD optimizer(groups, ProxSGDOptions(0.5).momentum(0.5).l1(0));
   for (int step = 0; step < 2; ++step) optimizer.step([&] { return a.sum() + 2 * b.sum(); });
   EXPECT_NEAR(1 - 0.5 * (1 + 1.5), a[0].item<double>(), 1e-6);

@@ -286,7 +286,8 @@ TEST(BadSource, OfAnotherShapeIsNamedAndNothingHasChanged) {
   const auto weights = copies(net->parameters());
   const auto buffers = copies(net->buffers());
   const auto generator = generator_state();
-  expect_refused([&] { optimizer.step([&] { return loss_of(net, batch); }); }, {"source", "parameter 0", "[8, 6]"});
+  expect_refused([&] { optimizer.step([&] { return loss_of(net, batch); }); },
+                 {"source", "parameter 0", "[8, 6]"});
   expect_same_bits(weights, net->parameters());
   expect_same_bits(buffers, net->buffers());
   expect_same_bits({generator}, {generator_state()});

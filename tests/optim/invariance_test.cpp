@@ -8,8 +8,8 @@ namespace sadam {
 namespace {
 
 // A random piecewise-smooth function Σ a_i|w_i − c_i| + b_i w_i² around a random point.
-struct Problem {
-  explicit Problem(std::uint64_t seed, std::int64_t size) {
+struct Landscape {
+  explicit Landscape(std::uint64_t seed, std::int64_t size) {
     torch::manual_seed(seed);
     point = torch::randn({size}, torch::kDouble);
     slopes = torch::randn({size}, torch::kDouble);
@@ -29,17 +29,18 @@ Statistic any_statistic() {
   return *rc::gen::element(Statistic::variance, Statistic::unbiased_variance, Statistic::residual);
 }
 
-// ρ of the first step. Directions and problem are permuted by `order`, the probes by `probe_order`.
-double rho(const Problem& problem, Statistic statistic, const torch::Tensor& directions, const torch::Tensor& order,
-           const torch::Tensor& probe_order, double constant) {
-  auto w = problem.point.index({order}).clone().set_requires_grad(true);
-  SAdam optimizer({w}, SAdamOptions(0)
-                           .probes(directions.size(0))
-                           .statistic(statistic)
-                           .source([&](const DirectionRequest& request) {
-                             return directions[probe_order[request.probe].item<std::int64_t>()].index({order});
-                           }));
-  optimizer.step([&] { return problem.at(w, order) + constant; });
+// ρ of the first step. Directions and function are permuted by `order`, the probes by `probe_order`.
+double rho(const Landscape& landscape, Statistic statistic, const torch::Tensor& directions,
+           const torch::Tensor& order, const torch::Tensor& probe_order, double constant) {
+  auto w = landscape.point.index({order}).clone().set_requires_grad(true);
+  SAdam optimizer({w},
+                  SAdamOptions(0)
+                      .probes(directions.size(0))
+                      .statistic(statistic)
+                      .source([&](const DirectionRequest& request) {
+                        return directions[probe_order[request.probe].item<std::int64_t>()].index({order});
+                      }));
+  optimizer.step([&] { return landscape.at(w, order) + constant; });
   return optimizer.summary().lgi;
 }
 
@@ -47,14 +48,14 @@ RC_GTEST_PROP(Invariance, OfRhoUnderAConstantReorderedProbesAndRelabelledParamet
   const auto size = *rc::gen::inRange<std::int64_t>(1, 40);
   const auto probes = *rc::gen::inRange<std::int64_t>(2, 9);
   const auto statistic = any_statistic();
-  const Problem problem(*rc::gen::inRange<std::uint64_t>(0, 1u << 30), size);
+  const Landscape landscape(*rc::gen::inRange<std::uint64_t>(0, 1u << 30), size);
   const auto directions = torch::randn({probes, size}, torch::kDouble);
   const auto same = torch::arange(size);
   const auto same_probes = torch::arange(probes);
-  const double plain = rho(problem, statistic, directions, same, same_probes, 0);
-  const double raised = rho(problem, statistic, directions, same, same_probes, 4.5);
-  const double reordered = rho(problem, statistic, directions, same, torch::randperm(probes), 0);
-  const double relabelled = rho(problem, statistic, directions, torch::randperm(size), same_probes, 0);
+  const double plain = rho(landscape, statistic, directions, same, same_probes, 0);
+  const double raised = rho(landscape, statistic, directions, same, same_probes, 4.5);
+  const double reordered = rho(landscape, statistic, directions, same, torch::randperm(probes), 0);
+  const double relabelled = rho(landscape, statistic, directions, torch::randperm(size), same_probes, 0);
   RC_ASSERT(std::abs(plain - reordered) <= 1e-12);
   // Sums taken in another order, and losses rounded at another place, reach ρ through (f(w+δu) − f(w))/δ.
   RC_ASSERT(std::abs(plain - relabelled) <= 1e-9);

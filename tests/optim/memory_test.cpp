@@ -17,7 +17,9 @@ class CountingAllocator : public c10::Allocator {
 
 #if TORCH_VERSION_MAJOR >= 2
   c10::DataPtr allocate(std::size_t bytes) override { return counted(bytes); }
-  void copy_data(void* to, const void* from, std::size_t count) const override { default_copy_data(to, from, count); }
+  void copy_data(void* to, const void* from, std::size_t count) const override {
+    default_copy_data(to, from, count);
+  }
 #else
   c10::DataPtr allocate(std::size_t bytes) const override { return counted(bytes); }
 #endif
@@ -36,7 +38,8 @@ class CountingAllocator : public c10::Allocator {
     peak = std::max(peak.load(), live.load());
     void* data = block->data.get();
     const auto device = block->data.device();
-    return {data, block.release(), [](void* context) {
+    return {data, block.release(),
+            [](void* context) {
               const std::unique_ptr<Block> freed(static_cast<Block*>(context));
               live -= freed->bytes;
             },
@@ -64,7 +67,8 @@ TEST(Memory, BeyondAdamWIsOneCopyOfTheParameters) {
   const double adamw = peak_of([](torch::Tensor& w) { return AdamW({w}); });
   EXPECT_GE(adamw, 3) << "gradient, m and v";
   const double tolerance = 0.01;
-  for (auto directions : {Directions::sphere, Directions::per_tensor, Directions::rademacher, Directions::step}) {
+  for (auto directions :
+       {Directions::sphere, Directions::per_tensor, Directions::rademacher, Directions::step}) {
     const double sadam = peak_of([&](torch::Tensor& w) {
       return SAdam({w}, SAdamOptions().probes(3).directions(directions).statistic(Statistic::residual));
     });

@@ -148,7 +148,8 @@ TEST(SAdam, TheResidualWorksWithACallersDirections) {
   // f = ½‖w‖² at w = (1, 2): along u = (3, 4) with δ = 0.1, D = ⟨w,u⟩ + δ/2·‖u‖² = 11 + 1.25.
   auto w = torch::tensor({1.0, 2.0}, torch::kDouble).set_requires_grad(true);
   const auto source = [](const DirectionRequest&) { return torch::tensor({3.0, 4.0}, torch::kDouble); };
-  SAdam optimizer({w}, SAdamOptions(0).radius(0.1).probes(1).lgi_eps(0).statistic(Statistic::residual).source(source));
+  SAdam optimizer(
+      {w}, SAdamOptions(0).radius(0.1).probes(1).lgi_eps(0).statistic(Statistic::residual).source(source));
   optimizer.step([&] { return 0.5 * (w * w).sum(); });
   EXPECT_NEAR(12.25, optimizer.summary().differences[0], 1e-10);
   EXPECT_NEAR(11, optimizer.summary().slopes[0], 1e-12);

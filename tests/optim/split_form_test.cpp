@@ -10,19 +10,19 @@ namespace {
 
 using namespace sadam::testing;
 
-struct Run {
+struct Trace {
   std::vector<torch::Tensor> weights;
   std::vector<double> brakes;
 };
 
 // The same training by the one-closure step and by the split form.
-Run run(const SAdamOptions& options, bool split, bool pass_loss = true) {
+Trace traced(const SAdamOptions& options, bool split, bool pass_loss = true) {
   torch::manual_seed(3);
   NoisyNet net;
   const Batch batch;
   SAdam optimizer(*net, options);
   const auto loss_fn = [&] { return loss_of(net, batch); };
-  Run result;
+  Trace result;
   for (int step = 0; step < 5; ++step) {
     if (split) {
       optimizer.begin();
@@ -45,11 +45,11 @@ Run run(const SAdamOptions& options, bool split, bool pass_loss = true) {
 TEST(SplitForm, EqualsTheOneClosureStepBitForBit) {
   for (auto statistic : {Statistic::variance, Statistic::residual}) {
     const auto options = SAdamOptions(0.01).statistic(statistic);
-    const auto whole = run(options, false);
-    const auto split = run(options, true);
+    const auto whole = traced(options, false);
+    const auto split = traced(options, true);
     EXPECT_EQ(whole.brakes, split.brakes);
     expect_same_bits(whole.weights, split.weights);
-    const auto without_loss = run(options, true, false);
+    const auto without_loss = traced(options, true, false);
     EXPECT_EQ(whole.brakes, without_loss.brakes) << "f(w) evaluated again, with the same masks";
     expect_same_bits(whole.weights, without_loss.weights);
   }
