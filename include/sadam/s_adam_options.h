@@ -99,11 +99,12 @@ struct SAdamOptions : public torch::optim::OptimizerCloneableOptions<SAdamOption
   SADAM_OPTIMIZER_WIDE(ProbeNoise, noise, ProbeNoise::shared);
   /// The LGI's ε, at least 0.
   SADAM_OPTIMIZER_WIDE(double, lgi_eps, 1e-6);
-  /// ρ is cut off here, above 0.
+  /// ρ is cut off here, above 0. As in the paper's table; the statistics here stay below 2 anyway.
   SADAM_OPTIMIZER_WIDE(double, cap, 10.0);
   /// Probes every n-th step and keeps the last ρ between.
   SADAM_OPTIMIZER_WIDE(std::int64_t, interval, 1);
-  /// Seeds the directions. Apart from torch's generators, so that probing does not disturb them.
+  /// Seeds the directions. Apart from torch's generators, so that probing does not disturb them; for several
+  /// seeds of a run set this beside `torch::manual_seed`, which does not reach it.
   SADAM_OPTIMIZER_WIDE(std::uint64_t, seed, 0);
   /// Probes and updates the groups one after the other, each with its own ρ, as the authors' code does.
   SADAM_OPTIMIZER_WIDE(bool, group_by_group, false);

@@ -6,7 +6,7 @@
 
 namespace sadam {
 
-/// Filled by each step. All logging is made from this.
+/// Filled by each step. All logging is made from this. AdamW and ProxSGD leave ρ at 0 and the brake at 1.
 struct StepSummary {
   std::int64_t step = 0;  ///< steps taken before this one
   double loss = 0;        ///< f(w) of the base evaluation; NaN for a `step()` without a closure
