@@ -10,9 +10,11 @@ namespace sadam {
 
 /// Options of `AdamW`, the same as `torch::optim::AdamWOptions`.
 struct AdamWOptions : public torch::optim::OptimizerCloneableOptions<AdamWOptions> {
+  /// From the learning rate, as torch's options.
   /* implicit */ AdamWOptions(double lr = 1e-3);
   /// Learning rate η, at least 0.
   TORCH_ARG(double, lr) = 1e-3;
+  /// β1 and β2.
   typedef std::tuple<double, double> betas_t;
   /// Decay rates of the averages of the gradient and of its square, each in [0, 1).
   TORCH_ARG(betas_t, betas) = std::make_tuple(0.9, 0.999);
@@ -24,9 +26,12 @@ struct AdamWOptions : public torch::optim::OptimizerCloneableOptions<AdamWOption
   TORCH_ARG(bool, amsgrad) = false;
 
  public:
+  /// Reads from and writes to an archive; called by the optimizer's `load` and `save`.
   void serialize(torch::serialize::InputArchive& archive) override;
   void serialize(torch::serialize::OutputArchive& archive) const override;
+  /// Equal in every field.
   friend bool operator==(const AdamWOptions& lhs, const AdamWOptions& rhs);
+  /// What torch's schedulers call.
   double get_lr() const override;
   // NOLINTNEXTLINE(readability-avoid-const-params-in-decls): torch's own signature
   void set_lr(const double lr) override;
@@ -42,22 +47,28 @@ struct AdamWParamState : public torch::optim::OptimizerCloneableParamState<AdamW
   TORCH_ARG(torch::Tensor, exp_avg_sq);
 
  public:
+  /// Reads from and writes to an archive; called by the optimizer's `load` and `save`.
   void serialize(torch::serialize::InputArchive& archive) override;
   void serialize(torch::serialize::OutputArchive& archive) const override;
+  /// Equal in every field.
   friend bool operator==(const AdamWParamState& lhs, const AdamWParamState& rhs);
 };
 
 /// AdamW in one pass over memory. In float64 its trajectory is that of `torch::optim::AdamW` to 1e-12.
 class AdamW : public Optimizer {
  public:
+  /// All parameters of the module (tied ones once); its buffers are put back when a step fails or is skipped.
   explicit AdamW(const torch::nn::Module& module, const AdamWOptions& defaults = {});
+  /// Given tensors.
   explicit AdamW(std::vector<torch::Tensor> parameters, const AdamWOptions& defaults = {});
+  /// Groups with options of their own.
   explicit AdamW(std::vector<torch::optim::OptimizerParamGroup> groups, const AdamWOptions& defaults = {});
 
   /// With a closure: clears gradients, evaluates, calls backward, updates, and returns the loss. Without one:
   /// updates from the gradients as they are, and returns an undefined tensor.
   torch::Tensor step(LossClosure closure = nullptr) override;
 
+  /// For `torch::save` and `torch::load`.
   void save(torch::serialize::OutputArchive& archive) const override;
   void load(torch::serialize::InputArchive& archive) override;
 

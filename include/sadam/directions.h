@@ -36,11 +36,15 @@ struct DirectionRequest {
   std::int64_t parameter = 0;  ///< index in the group's `params()`
 };
 
-/// A caller's own directions: returns u for one parameter, of its shape, used as it is (no normalisation).
+/// A caller's own directions: returns u for one parameter, of its shape, used as it is (no normalisation). It
+/// is called between evaluations: it must not read the weights, which are being moved, nor draw from torch's
+/// default generator, which shared noise rewinds before each evaluation. Give it an `at::Generator` of its
+/// own.
 using DirectionSource = std::function<at::Tensor(const DirectionRequest&)>;
 
 /// The name used in files and messages.
 std::string to_string(Directions directions);
+/// The same for the noise.
 std::string to_string(ProbeNoise noise);
 
 }  // namespace sadam

@@ -25,9 +25,11 @@ class BeforeStep;
 /// optimizer clears the gradients, evaluates the closure once with gradients and calls backward.
 ///
 /// Parameters are float32 or float64, dense, all on the CPU. A step whose loss or gradient is not finite is
-/// skipped: nothing changes but `summary()` and `totals()`.
+/// skipped: weights, optimizer state and protected buffers stay as they are, `summary()` and `totals()` say
+/// so.
 class Optimizer : public torch::optim::Optimizer {
  public:
+  /// Moves, as torch's optimizers do; there is no copy.
   Optimizer(Optimizer&&) = default;
   ~Optimizer() override = default;
 
@@ -44,7 +46,9 @@ class Optimizer : public torch::optim::Optimizer {
   /// What happened so far.
   const Totals& totals() const { return totals_; }
 
+  /// What `torch::save` calls: writes options, moments and counts.
   void save(torch::serialize::OutputArchive& archive) const override = 0;
+  /// What `torch::load` calls: reads them back. A state that does not fit is refused and changes nothing.
   void load(torch::serialize::InputArchive& archive) override = 0;
 
  protected:
@@ -69,9 +73,9 @@ class Optimizer : public torch::optim::Optimizer {
   /// anything throws, all is put back as in `before`. `caller` names the method in messages.
   torch::Tensor evaluate(const LossClosure& closure, optim::BeforeStep& before, const char* caller);
 
-  /// Checks, starts the summary, and evaluates the closure if there is one: all that comes before an update.
-  /// Returns the loss, undefined without a closure.
-  torch::Tensor start_step(const LossClosure& closure, const char* caller);
+  /// All that comes before an update: checks, evaluates the closure if there is one (and sets `loss`), starts
+  /// the summary. False if the step is to be skipped.
+  bool start_step(const LossClosure& closure, const char* caller, torch::Tensor& loss);
 
   /// Refuses a gradient that the kernels cannot read.
   void check_gradients() const;
@@ -83,6 +87,7 @@ class Optimizer : public torch::optim::Optimizer {
 
   /// A new, empty summary for the step that begins.
   void start_summary();
+  /// Writes f(w) into the summary, and whether it is finite.
   void note_loss(double loss);
 
   /// True, and noted and counted, if the loss or a gradient is not finite.

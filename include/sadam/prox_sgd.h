@@ -8,6 +8,7 @@ namespace sadam {
 
 /// Options of `ProxSGD`, with the paper's values as defaults.
 struct ProxSGDOptions : public torch::optim::OptimizerCloneableOptions<ProxSGDOptions> {
+  /// From the learning rate, as torch's options.
   /* implicit */ ProxSGDOptions(double lr = 1e-2);
   /// Learning rate, at least 0.
   TORCH_ARG(double, lr) = 1e-2;
@@ -17,9 +18,12 @@ struct ProxSGDOptions : public torch::optim::OptimizerCloneableOptions<ProxSGDOp
   TORCH_ARG(double, l1) = 1e-4;
 
  public:
+  /// Reads from and writes to an archive; called by the optimizer's `load` and `save`.
   void serialize(torch::serialize::InputArchive& archive) override;
   void serialize(torch::serialize::OutputArchive& archive) const override;
+  /// Equal in every field.
   friend bool operator==(const ProxSGDOptions& lhs, const ProxSGDOptions& rhs);
+  /// What torch's schedulers call.
   double get_lr() const override;
   // NOLINTNEXTLINE(readability-avoid-const-params-in-decls): torch's own signature
   void set_lr(const double lr) override;
@@ -31,22 +35,28 @@ struct ProxSGDParamState : public torch::optim::OptimizerCloneableParamState<Pro
   TORCH_ARG(torch::Tensor, momentum_buffer);
 
  public:
+  /// Reads from and writes to an archive; called by the optimizer's `load` and `save`.
   void serialize(torch::serialize::InputArchive& archive) override;
   void serialize(torch::serialize::OutputArchive& archive) const override;
+  /// Equal in every field.
   friend bool operator==(const ProxSGDParamState& lhs, const ProxSGDParamState& rhs);
 };
 
 /// b ← momentum·b + g;  w ← w − lr·b;  w ← sign(w)·max(|w| − lr·l1, 0). One pass over memory.
 class ProxSGD : public Optimizer {
  public:
+  /// All parameters of the module (tied ones once); its buffers are put back when a step fails or is skipped.
   explicit ProxSGD(const torch::nn::Module& module, const ProxSGDOptions& defaults = {});
+  /// Given tensors.
   explicit ProxSGD(std::vector<torch::Tensor> parameters, const ProxSGDOptions& defaults = {});
+  /// Groups with options of their own.
   explicit ProxSGD(std::vector<torch::optim::OptimizerParamGroup> groups,
                    const ProxSGDOptions& defaults = {});
 
   /// As `AdamW::step`.
   torch::Tensor step(LossClosure closure = nullptr) override;
 
+  /// For `torch::save` and `torch::load`.
   void save(torch::serialize::OutputArchive& archive) const override;
   void load(torch::serialize::InputArchive& archive) override;
 

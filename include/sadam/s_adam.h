@@ -46,6 +46,7 @@ class SAdam : public Optimizer {
   /// Groups with their own learning rate, betas, ε, decay, λ, brake and bias correction.
   explicit SAdam(std::vector<torch::optim::OptimizerParamGroup> groups, const SAdamOptions& defaults = {});
 
+  /// Moves, as torch's optimizers do; there is no copy.
   SAdam(SAdam&&) noexcept;
   ~SAdam() override;
 
@@ -74,8 +75,10 @@ class SAdam : public Optimizer {
   /// Applies the update from the parameters' gradients with the brakes that `probe` returned, or one of the
   /// caller's.
   void step(const Brakes& brakes);
+  /// One brake for all groups, for instance a constant as a control.
   void step(double brake);
 
+  /// For `torch::save` and `torch::load`.
   void save(torch::serialize::OutputArchive& archive) const override;
   void load(torch::serialize::InputArchive& archive) override;
 
@@ -98,9 +101,13 @@ class SAdam : public Optimizer {
   const SAdamOptions& wide() const;
   const SAdamOptions& options_of(std::size_t group) const;
   Groups all_groups() const;
+  static void check_values(const SAdamOptions& options, const std::string& where);
+  static void check_combination(const SAdamOptions& whole);
+  std::vector<double> lgi_of_all_groups() const;
+  bool has_gradients() const;
   void prepare();
   bool probe_is_due(Groups groups) const;
-  double run_probes(Groups groups, const Base& base);
+  void run_probes(Groups groups, const Base& base);
   void set_brakes(Groups groups);
   void update(Groups groups);
 

@@ -48,6 +48,7 @@ struct OptimizerWide {
 /// Options of `SAdam`. Defaults: the paper's hyperparameters with AdamW's bias correction, so that without a
 /// brake (λ = 0, or k = 1 with a variance statistic) it is AdamW, bit for bit.
 struct SAdamOptions : public torch::optim::OptimizerCloneableOptions<SAdamOptions> {
+  /// From the learning rate, as torch's options.
   /* implicit */ SAdamOptions(double lr = 1e-3);
 
   /// The paper's Algorithm 1: no bias correction, everything else as by default.
@@ -59,6 +60,7 @@ struct SAdamOptions : public torch::optim::OptimizerCloneableOptions<SAdamOption
   // ---- of a group -----------------------------------------------------------------------------------------
   /// Learning rate η, at least 0. The brake is never written into it.
   TORCH_ARG(double, lr) = 1e-3;
+  /// β1 and β2.
   typedef std::tuple<double, double> betas_t;
   /// Decay rates of the averages of the gradient and of its square, each in [0, 1).
   TORCH_ARG(betas_t, betas) = std::make_tuple(0.9, 0.999);
@@ -99,7 +101,7 @@ struct SAdamOptions : public torch::optim::OptimizerCloneableOptions<SAdamOption
   SADAM_OPTIMIZER_WIDE(ProbeNoise, noise, ProbeNoise::shared);
   /// The LGI's ε, at least 0.
   SADAM_OPTIMIZER_WIDE(double, lgi_eps, 1e-6);
-  /// ρ is cut off here, above 0. As in the paper's table; the statistics here stay below 2 anyway.
+  /// ρ is cut off here, above 0. As in the paper's table; the statistics here reach at most 2.
   SADAM_OPTIMIZER_WIDE(double, cap, 10.0);
   /// Probes every n-th step and keeps the last ρ between.
   SADAM_OPTIMIZER_WIDE(std::int64_t, interval, 1);
@@ -112,10 +114,12 @@ struct SAdamOptions : public torch::optim::OptimizerCloneableOptions<SAdamOption
   SADAM_OPTIMIZER_WIDE(bool, monitor, false);
 
  public:
+  /// Reads from and writes to an archive; called by the optimizer's `load` and `save`.
   void serialize(torch::serialize::InputArchive& archive) override;
   void serialize(torch::serialize::OutputArchive& archive) const override;
   /// Equal in every option; of two direction sources, that both or neither are set.
   friend bool operator==(const SAdamOptions& lhs, const SAdamOptions& rhs);
+  /// What torch's schedulers call.
   double get_lr() const override;
   // NOLINTNEXTLINE(readability-avoid-const-params-in-decls): torch's own signature
   void set_lr(const double lr) override;

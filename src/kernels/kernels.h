@@ -77,7 +77,7 @@ struct SquaredNorm {
 };
 double squared_norm(const SquaredNorm& launch);
 
-/// out[i] = z of element first + i. For tensors whose elements are not contiguous, and for tests.
+/// out[i] = z of element first + i: a direction laid open, for tests and inspection.
 template <class T>
 struct Generate {
   DirectionKey key;

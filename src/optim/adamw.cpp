@@ -1,8 +1,6 @@
 #include <sadam/adamw.h>
 #include <torch/nn/module.h>
 
-#include "../probe/forward_state.h"
-#include "../probe/loss.h"
 #include "adam_update.h"
 #include "archive.h"
 #include "checks.h"
@@ -85,8 +83,8 @@ void AdamW::check_options(const torch::optim::OptimizerOptions& given, const std
 }
 
 torch::Tensor AdamW::step(LossClosure closure) {
-  auto loss = start_step(closure, "AdamW::step");
-  if (skips_step()) return loss;
+  torch::Tensor loss;
+  if (!start_step(closure, "AdamW::step", loss)) return loss;
   optim::AdamLaunch launch;
   for (auto& group : param_groups()) {
     const auto rule = optim::rule_of(static_cast<const AdamWOptions&>(group.options()));
@@ -105,6 +103,7 @@ void AdamW::load(InputArchive& archive) {
   const optim::Factories factories{"AdamW", [] { return std::make_unique<AdamWOptions>(); },
                                    [] { return std::make_unique<AdamWParamState>(); }, optim::moments_of};
   auto loaded = optim::load_state(archive, *this, factories);
+  for (const auto& options : loaded.options) check_options(*options, "load: ");
   totals_ = loaded.totals;
   defaults_ = std::move(loaded.defaults);
   optim::commit_state(std::move(loaded), param_groups(), state());

@@ -99,7 +99,9 @@ void save_state(OutputArchive& archive, const Optimizer& optimizer, const std::s
   }
 }
 
-LoadedState load_state(InputArchive& archive, const Optimizer& optimizer, const Factories& factories) {
+namespace {
+
+LoadedState read_state(InputArchive& archive, const Optimizer& optimizer, const Factories& factories) {
   check_kind(archive, factories.name);
   LoadedState loaded;
   loaded.totals.steps = read_value(archive, "steps").toInt();
@@ -141,6 +143,16 @@ LoadedState load_state(InputArchive& archive, const Optimizer& optimizer, const 
     }
   }
   return loaded;
+}
+
+}  // namespace
+
+LoadedState load_state(InputArchive& archive, const Optimizer& optimizer, const Factories& factories) {
+  try {
+    return read_state(archive, optimizer, factories);
+  } catch (const c10::Error&) {
+    throw Error("load: the saved state holds a value of another type than was written: the file is damaged.");
+  }
 }
 
 void commit_state(LoadedState loaded, std::vector<torch::optim::OptimizerParamGroup>& groups,

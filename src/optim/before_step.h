@@ -26,6 +26,12 @@ class BeforeStep {
     for (auto& [parameter, gradient] : gradients_) parameter.mutable_grad().reset();
   }
 
+  /// Lets go of the old gradients, so that they do not take memory beside the new ones: from now on `restore`
+  /// leaves the gradients cleared.
+  void forget_gradients() {
+    for (auto& [parameter, gradient] : gradients_) gradient.reset();
+  }
+
   void restore() {
     for (auto& [parameter, gradient] : gradients_) parameter.mutable_grad() = gradient;
     forward_.restore();

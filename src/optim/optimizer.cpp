@@ -4,7 +4,6 @@
 #include <torch/nn/module.h>
 
 #include <cmath>
-#include <exception>
 #include <limits>
 #include <sstream>
 #include <unordered_map>
@@ -74,6 +73,12 @@ void Optimizer::adopt(const torch::nn::Module& module) {
 
 void Optimizer::protect(const std::vector<torch::Tensor>& buffers) {
   std::unordered_set<const void*> known;
+  for (const auto& group : param_groups())
+    for (const auto& parameter : group.params()) known.insert(parameter.unsafeGetTensorImpl());
+  for (const auto& buffer : buffers)
+    if (buffer.defined() && known.count(buffer.unsafeGetTensorImpl()) > 0)
+      throw Error(
+          "protect: one of the tensors is a parameter, which probes move and put back: pass buffers only.");
   for (const auto& buffer : buffers_) known.insert(buffer.unsafeGetTensorImpl());
   for (const auto& buffer : buffers)
     if (buffer.defined() && known.insert(buffer.unsafeGetTensorImpl()).second) buffers_.push_back(buffer);
@@ -166,6 +171,7 @@ torch::Tensor Optimizer::evaluate(const LossClosure& closure, optim::BeforeStep&
           std::string(caller) +
           ": the loss does not need gradients: compute it from parameters that require them, outside any "
           "no-grad guard.");
+    before.forget_gradients();
     loss.backward();
     check_gradients();
     return loss.detach();
@@ -175,18 +181,20 @@ torch::Tensor Optimizer::evaluate(const LossClosure& closure, optim::BeforeStep&
   }
 }
 
-torch::Tensor Optimizer::start_step(const LossClosure& closure, const char* caller) {
+bool Optimizer::start_step(const LossClosure& closure, const char* caller, torch::Tensor& loss) {
   check();
   if (!closure) {
     check_gradients();
     start_summary();
-    return {};
+    return !skips_step();
   }
   optim::BeforeStep before(param_groups(), buffers_);
-  auto loss = evaluate(closure, before, caller);
+  loss = evaluate(closure, before, caller);
   start_summary();
   note_loss(probe::read_loss(loss).value);
-  return loss;
+  if (!skips_step()) return true;
+  before.forward().restore_buffers();
+  return false;
 }
 
 void Optimizer::check_gradients() const {

@@ -102,8 +102,8 @@ void ProxSGD::check_options(const torch::optim::OptimizerOptions& given, const s
 }
 
 torch::Tensor ProxSGD::step(LossClosure closure) {
-  auto loss = start_step(closure, "ProxSGD::step");
-  if (skips_step()) return loss;
+  torch::Tensor loss;
+  if (!start_step(closure, "ProxSGD::step", loss)) return loss;
   const at::NoGradGuard no_grad;
   std::vector<Entry> entries;
   for (auto& group : param_groups()) {
@@ -131,6 +131,7 @@ void ProxSGD::load(InputArchive& archive) {
         return {static_cast<const ProxSGDParamState&>(state).momentum_buffer()};
       }};
   auto loaded = optim::load_state(archive, *this, factories);
+  for (const auto& options : loaded.options) check_options(*options, "load: ");
   totals_ = loaded.totals;
   defaults_ = std::move(loaded.defaults);
   optim::commit_state(std::move(loaded), param_groups(), state());

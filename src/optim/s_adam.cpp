@@ -48,6 +48,16 @@ SAdam::~SAdam() = default;
 
 void SAdam::check_options(const torch::optim::OptimizerOptions& given, const std::string& where) const {
   const auto& options = optim::options_as<SAdamOptions>(given, where, "SAdamOptions");
+  check_values(options, where);
+  const auto conflict = options.conflict_with(wide());
+  if (!conflict.empty())
+    throw Error(where + conflict +
+                " belongs to the optimizer, since one probe serves all groups: set it in the options given "
+                "to SAdam.");
+  if (&given == &defaults()) check_combination(options);
+}
+
+void SAdam::check_values(const SAdamOptions& options, const std::string& where) {
   optim::require_at_least_zero(options.lr(), where, "lr");
   optim::require_fraction(std::get<0>(options.betas()), where, "betas[0]");
   optim::require_fraction(std::get<1>(options.betas()), where, "betas[1]");
@@ -72,17 +82,13 @@ void SAdam::check_options(const torch::optim::OptimizerOptions& given, const std
                  to_string(options.statistic()), "variance, unbiased_variance or residual");
   optim::require(is_in(kProbeNoiseNames, options.noise()), where, "noise", to_string(options.noise()),
                  "shared or fresh");
+}
 
-  const auto conflict = options.conflict_with(wide());
-  if (!conflict.empty())
-    throw Error(where + conflict +
-                " belongs to the optimizer, since one probe serves all groups: set it in the options given "
-                "to SAdam.");
-  if (wide().directions() == Directions::step && !wide().source() &&
-      wide().statistic() != Statistic::residual)
-    throw Error(where +
-                "directions 'step' goes with the statistic 'residual' only: add "
-                ".statistic(sadam::Statistic::residual).");
+void SAdam::check_combination(const SAdamOptions& whole) {
+  if (whole.directions() == Directions::step && !whole.source() && whole.statistic() != Statistic::residual)
+    throw Error(
+        "directions 'step' goes with the statistic 'residual' only: add "
+        ".statistic(sadam::Statistic::residual).");
 }
 
 // Checks everything and lets the groups follow the optimizer's own options. Changes nothing a user could see.
@@ -90,9 +96,14 @@ void SAdam::prepare() {
   check_options(defaults(), "");
   check();
   for (auto& group : param_groups()) static_cast<SAdamOptions&>(group.options()).inherit_from(wide());
-  // A group that joined later starts from the common ρ.
-  last_lgi_.resize(param_groups().size(),
-                   last_lgi_.empty() || wide().group_by_group() ? 0 : last_lgi_.back());
+  last_lgi_ = lgi_of_all_groups();
+}
+
+// A group that joined later starts from the common ρ.
+std::vector<double> SAdam::lgi_of_all_groups() const {
+  auto all = last_lgi_;
+  all.resize(param_groups().size(), all.empty() || wide().group_by_group() ? 0 : all.back());
+  return all;
 }
 
 const SAdamOptions& SAdam::wide() const { return static_cast<const SAdamOptions&>(defaults()); }
@@ -117,8 +128,12 @@ torch::Tensor SAdam::step(LossClosure closure) {
   begun_.reset();
   summary_is_open_ = false;
   start_summary();
+  summary_.group_lgi = last_lgi_;
   note_loss(probe::read_loss(loss).value);
-  if (skips_step()) return loss;
+  if (skips_step()) {
+    before.forward().restore_buffers();
+    return loss;
+  }
 
   std::vector<Groups> rounds{all_groups()};
   if (wide().group_by_group()) {
@@ -126,11 +141,18 @@ torch::Tensor SAdam::step(LossClosure closure) {
     for (std::size_t g = 0; g < param_groups().size(); ++g) rounds.push_back({g, g + 1});
   }
   for (const auto& groups : rounds) {
-    try {
-      if (probe_is_due(groups)) run_probes(groups, {closure, loss, before.forward()});
-    } catch (const Error&) {
-      if (groups.first == 0) before.restore();  // else an earlier group has been updated already
-      throw;
+    if (probe_is_due(groups)) {
+      try {
+        run_probes(groups, {closure, loss, before.forward()});
+      } catch (const Error&) {
+        if (groups.first == 0) before.restore();  // else an earlier group has been updated already
+        throw;
+      }
+      if (groups.first == 0 && summary_.non_finite_loss > 0) {  // f(w) in full precision is not finite
+        skips_step();
+        before.forward().restore_buffers();
+        return loss;
+      }
     }
     set_brakes(groups);
     update(groups);
@@ -147,8 +169,8 @@ bool SAdam::probe_is_due(Groups groups) const {
   return false;
 }
 
-// Fills in the summary and ρ of the groups; returns f(w).
-double SAdam::run_probes(Groups groups, const Base& base) {
+// Fills in the summary and ρ of the groups. If f(w) is not finite, that is noted and nothing was probed.
+void SAdam::run_probes(Groups groups, const Base& base) {
   const auto start = std::chrono::steady_clock::now();
   probe::ProbePlan plan;
   std::uint64_t first = 0;
@@ -171,6 +193,10 @@ double SAdam::run_probes(Groups groups, const Base& base) {
   if (wide().statistic() == Statistic::residual) directions.gradients = probe::gradients_of(plan.parameters);
   if (wide().directions() == Directions::step && !wide().source()) {
     for (const auto& parameter : plan.parameters) {
+      if (!parameter.tensor.grad().defined()) {
+        directions.coming.emplace_back();
+        continue;
+      }
       auto& state = optim::state_of<AdamWParamState>(this->state(), parameter.tensor);
       optim::ensure_moment(state.exp_avg(), parameter.tensor);
       optim::ensure_moment(state.exp_avg_sq(), parameter.tensor);
@@ -190,22 +216,26 @@ double SAdam::run_probes(Groups groups, const Base& base) {
   auto outcome = probe::run(std::move(plan), *snapshot_);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   summary_.probe_seconds += taken.count();
-  if (outcome.differences.empty()) return outcome.base;  // f(w) is not finite
+  if (outcome.differences.empty()) return note_loss(outcome.base);
+  if (!base.loss.defined()) note_loss(outcome.base);
+  summary_.within_noise = outcome.within_noise && (summary_.within_noise || !summary_.probed);
   summary_.probed = true;
-  summary_.differences = std::move(outcome.differences);
-  summary_.slopes = std::move(outcome.slopes);
-  summary_.within_noise = outcome.within_noise;
+  summary_.differences.insert(summary_.differences.end(), outcome.differences.begin(),
+                              outcome.differences.end());
+  summary_.slopes.insert(summary_.slopes.end(), outcome.slopes.begin(), outcome.slopes.end());
   summary_.non_finite_probes += outcome.non_finite;
   totals_.non_finite_probes += outcome.non_finite;
-  std::fill(last_lgi_.begin() + static_cast<std::ptrdiff_t>(groups.first),
-            last_lgi_.begin() + static_cast<std::ptrdiff_t>(groups.last), outcome.lgi);
-  return outcome.base;
+  for (auto g = groups.first; g < groups.last; ++g) {
+    summary_.group_lgi[g] = outcome.lgi;
+    // A ρ that only says "not finite" is for this step alone, not for those until the next probe.
+    if (outcome.non_finite == 0) last_lgi_[g] = outcome.lgi;
+  }
 }
 
 void SAdam::set_brakes(Groups groups) {
   for (auto g = groups.first; g < groups.last; ++g) {
-    summary_.group_lgi[g] = last_lgi_[g];
-    summary_.group_brakes[g] = sadam::brake(options_of(g).brake(), options_of(g).damping(), last_lgi_[g]);
+    summary_.group_brakes[g] =
+        sadam::brake(options_of(g).brake(), options_of(g).damping(), summary_.group_lgi[g]);
     summary_.lgi = summary_.group_lgi[g];
     summary_.brake = summary_.group_brakes[g];
   }
@@ -239,20 +269,29 @@ Brakes SAdam::probe(const LossClosure& loss_fn, const torch::Tensor& loss) {
         "turns: use "
         "step(closure), or switch it off with .group_by_group(false).");
   if (loss.defined()) probe::check_loss(loss, "SAdam::probe");
+  if (wide().statistic() == Statistic::residual && !has_gradients())
+    throw Error(
+        "SAdam::probe: the statistic 'residual' compares with the gradient and there is none: call backward "
+        "before probe.");
   // Without begin() the caller's forward pass cannot be replayed, so its f(w) is of another function.
   const bool replayable = begun_ || wide().noise() == ProbeNoise::fresh;
   const auto base = replayable ? loss : torch::Tensor();
-  if (!begun_) begun_ = std::make_unique<probe::ForwardState>(buffers_);
+  const auto begun = begun_ ? std::move(begun_) : std::make_unique<probe::ForwardState>(buffers_);
 
   start_summary();
-  if (probe_is_due(all_groups()))
-    note_loss(run_probes(all_groups(), {loss_fn, base, *begun_}));
-  else if (loss.defined())
-    note_loss(probe::read_loss(loss).value);
-  begun_.reset();
+  summary_.group_lgi = last_lgi_;
+  if (loss.defined()) note_loss(probe::read_loss(loss).value);
+  if (probe_is_due(all_groups()) && summary_.non_finite_loss == 0)
+    run_probes(all_groups(), {loss_fn, base, *begun});
   set_brakes(all_groups());
   summary_is_open_ = true;
   return {summary_.lgi, summary_.group_brakes};
+}
+
+bool SAdam::has_gradients() const {
+  for (const auto& group : param_groups())
+    if (std::any_of(group.params().begin(), group.params().end(), is_trained)) return true;
+  return false;
 }
 
 void SAdam::step(const Brakes& brakes) {
@@ -262,7 +301,11 @@ void SAdam::step(const Brakes& brakes) {
     throw Error("SAdam::step: there are " + std::to_string(brakes.per_group.size()) + " brakes for " +
                 std::to_string(param_groups().size()) + " groups: pass what probe() returned.");
   for (double brake : brakes.per_group) optim::require_at_least_zero(brake, "SAdam::step: ", "brake");
-  if (!summary_is_open_) start_summary();
+  if (!summary_is_open_) {
+    start_summary();
+    summary_.group_lgi = last_lgi_;
+    summary_.lgi = brakes.lgi;
+  }
   summary_is_open_ = false;
   begun_.reset();
   if (skips_step()) return;
@@ -281,7 +324,7 @@ void SAdam::step(double brake) {
 void SAdam::save(OutputArchive& archive) const {
   optim::save_state(archive, *this, "SAdam");
   archive.write("has_source", c10::IValue(static_cast<bool>(wide().source())));
-  archive.write("last_lgi", c10::IValue(last_lgi_));
+  archive.write("last_lgi", c10::IValue(lgi_of_all_groups()));
 }
 
 void SAdam::load(InputArchive& archive) {
@@ -298,7 +341,12 @@ void SAdam::load(InputArchive& archive) {
         "load: the state was saved with a caller's direction source, which a file cannot hold: build SAdam "
         "with .source(...) first.");
   if (wide().source()) whole.source(wide().source());
-  for (auto& options : loaded.options) static_cast<SAdamOptions&>(*options).inherit_from(whole);
+  check_values(whole, "load: ");
+  check_combination(whole);
+  for (auto& options : loaded.options) {
+    static_cast<SAdamOptions&>(*options).inherit_from(whole);
+    check_values(static_cast<SAdamOptions&>(*options), "load: ");
+  }
 
   totals_ = loaded.totals;
   last_lgi_ = std::move(last_lgi);

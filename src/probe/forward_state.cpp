@@ -9,7 +9,23 @@
 namespace sadam::probe {
 namespace {
 
-bool is_plain_memory(const at::Tensor& tensor) { return tensor.device().is_cpu() && tensor.is_contiguous(); }
+bool is_plain_memory(const at::Tensor& tensor) {
+  return tensor.layout() == at::kStrided && tensor.device().is_cpu() && tensor.is_contiguous();
+}
+
+bool are_alike(const at::Tensor& a, const at::Tensor& b) {
+  return a.layout() == b.layout() && a.device() == b.device() && a.scalar_type() == b.scalar_type() &&
+         a.sizes() == b.sizes();
+}
+
+void put_back(at::Tensor buffer, const at::Tensor& copy) {
+  if (!are_alike(buffer, copy))
+    buffer.set_data(copy.clone());  // the closure gave it another shape
+  else if (is_plain_memory(buffer) && is_plain_memory(copy))
+    std::memcpy(buffer.data_ptr(), copy.data_ptr(), copy.nbytes());
+  else
+    buffer.variable_data().copy_(copy);
+}
 
 }  // namespace
 
@@ -31,12 +47,12 @@ void ForwardState::restore() const {
     const std::lock_guard<std::mutex> lock(generator.mutex());
     generator.set_state(generator_);
   }
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (is_plain_memory(buffers_[i]) && is_plain_memory(copies_[i]))
-      std::memcpy(buffers_[i].data_ptr(), copies_[i].data_ptr(), copies_[i].nbytes());
-    else
-      buffers_[i].variable_data().copy_(copies_[i]);
-  }
+  restore_buffers();
+}
+
+void ForwardState::restore_buffers() const {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) put_back(buffers_[i], copies_[i]);
 }
 
 }  // namespace sadam::probe

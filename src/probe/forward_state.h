@@ -16,6 +16,7 @@ class ForwardState {
 
   /// Bit for bit, and without touching version counters: a graph that saved a buffer stays valid.
   void restore() const;
+  void restore_buffers() const;
 
  private:
   at::Tensor generator_;

@@ -88,34 +88,38 @@ double Perturbation::apply_source(std::int64_t probe) {
 
 double Perturbation::apply_random(std::uint32_t probe) {
   const DirectionKey key{plan_.seed, static_cast<std::uint64_t>(plan_.step), probe};
-  const auto length = lengths(key);
-  return apply_random_as<float>(key, length) + apply_random_as<double>(key, length);
+  const auto inverse = inverse_lengths(key);
+  return apply_random_as<float>(key, inverse) + apply_random_as<double>(key, inverse);
 }
 
-// ‖z‖ for each parameter: one norm for all of them, or one for each tensor.
-std::vector<double> Perturbation::lengths(const DirectionKey& key) const {
+// 1/‖z‖ for each parameter: one norm for all of them, or one for each tensor.
+std::vector<double> Perturbation::inverse_lengths(const DirectionKey& key) const {
+  const auto inverse = [](double length) {
+    return length > 0 ? 1 / length : 0;
+  };  // z may be 0 in one dimension
   const auto& parameters = snapshot_.parameters();
   if (parameters.empty()) return {};
   if (plan_.directions == Directions::per_tensor) {
-    std::vector<double> lengths;
-    lengths.reserve(parameters.size());
+    std::vector<double> each;
+    each.reserve(parameters.size());
     for (const auto& parameter : parameters) {
       const auto count = static_cast<std::uint64_t>(parameter.tensor.numel());
       // The authors divide by ‖z‖ + 1e-12.
-      lengths.push_back(std::sqrt(kernels::squared_norm({key, parameter.first, count, threads_})) + 1e-12);
+      each.push_back(
+          inverse(std::sqrt(kernels::squared_norm({key, parameter.first, count, threads_})) + 1e-12));
     }
-    return lengths;
+    return each;
   }
   std::uint64_t count = 0;
   for (const auto& parameter : parameters) count += static_cast<std::uint64_t>(parameter.tensor.numel());
   const double squared = plan_.directions == Directions::rademacher
                              ? static_cast<double>(count)
                              : kernels::squared_norm({key, parameters.front().first, count, threads_});
-  return std::vector<double>(parameters.size(), std::sqrt(squared));
+  return std::vector<double>(parameters.size(), inverse(std::sqrt(squared)));
 }
 
 template <class T>
-double Perturbation::apply_random_as(const DirectionKey& key, const std::vector<double>& lengths) {
+double Perturbation::apply_random_as(const DirectionKey& key, const std::vector<double>& inverse) {
   const auto distribution =
       plan_.directions == Directions::rademacher ? Distribution::rademacher : Distribution::normal;
   kernels::Perturb<T> move{key, distribution, {}, threads_};
@@ -131,13 +135,13 @@ double Perturbation::apply_random_as(const DirectionKey& key, const std::vector<
     const bool wants_slope = plan_.slopes && plan_.gradients[i].defined();
     if (is_plain(tensor))
       move.segments.push_back(
-          {tensor.data_ptr<T>(), w0.data_ptr<T>(), count, first, plan_.radius / lengths[i]});
+          {tensor.data_ptr<T>(), w0.data_ptr<T>(), count, first, plan_.radius * inverse[i]});
     else
       perturb_scattered(tensor, w0, kernels::Perturb<T>{key, distribution, {}, threads_}, first,
-                        plan_.radius / lengths[i]);
+                        plan_.radius * inverse[i]);
     if (wants_slope) {
       logical.push_back(plan_.gradients[i].contiguous());
-      steepness.segments.push_back({logical.back().template data_ptr<T>(), count, first, 1 / lengths[i]});
+      steepness.segments.push_back({logical.back().template data_ptr<T>(), count, first, inverse[i]});
     }
   }
   if (!move.segments.empty()) kernels::perturb(move);

@@ -45,9 +45,9 @@ class Perturbation {
   double apply_source(std::int64_t probe);
   double apply_coming_step();
   double apply_random(std::uint32_t probe);
-  std::vector<double> lengths(const kernels::DirectionKey& key) const;
+  std::vector<double> inverse_lengths(const kernels::DirectionKey& key) const;
   template <class T>
-  double apply_random_as(const kernels::DirectionKey& key, const std::vector<double>& lengths);
+  double apply_random_as(const kernels::DirectionKey& key, const std::vector<double>& inverse);
   template <class T>
   double apply_coming_step_as();
 

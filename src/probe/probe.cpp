@@ -31,7 +31,7 @@ ProbeOutcome run(ProbePlan plan, Snapshot& snapshot) {
     // Both losses are rounded, each by up to half a spacing of its type.
     const double spacing =
         std::max(loss.rounding, base.rounding) * std::max(std::abs(base.value), std::abs(loss.value));
-    if (!(std::abs(change) <= 2 * spacing)) outcome.within_noise = false;
+    if (!std::isfinite(change) || std::abs(change) > 2 * spacing) outcome.within_noise = false;
   }
   const double raw = along_step ? step_lgi(outcome.differences.front(), outcome.slopes.front())
                                 : lgi(plan.statistic, outcome.differences, outcome.slopes, plan.lgi_eps);

@@ -2,6 +2,9 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
+
+#include <exception>
 
 namespace sadam::probe {
 
@@ -14,8 +17,14 @@ ProbeScope::ProbeScope(Snapshot& snapshot, const std::vector<Parameter>& paramet
 
 ProbeScope::~ProbeScope() {
   snapshot_.restore();
-  if (after_) after_->restore();
   at::autocast::clear_cache();
+  try {
+    if (after_) after_->restore();
+  } catch (const std::exception& error) {
+    // Only a buffer that the closure turned into another kind of tensor comes here; a destructor may not
+    // throw.
+    TORCH_WARN("sadam: a protected buffer could not be put back after probing: ", error.what());
+  }
 }
 
 Loss ProbeScope::evaluate(const LossClosure& closure) const {

@@ -279,6 +279,12 @@ TEST_F(BadClosure, ThatThrowsInTheSecondProbeLeavesWhatTheBaseEvaluationLeft) {
   EXPECT_EQ(1, optimizer.totals().steps);
 }
 
+TEST(BadProtect, RefusesAParameter) {
+  auto w = one();
+  SAdam optimizer(w);
+  expect_refused([&] { optimizer.protect({torch::ones({2}), w[0]}); }, {"protect", "parameter"});
+}
+
 TEST(BadSource, OfAnotherShapeIsNamedAndNothingHasChanged) {
   NoisyNet net;
   const Batch batch;

@@ -62,6 +62,27 @@ double peak_of(Make&& make) {
   return static_cast<double>(CountingAllocator::peak - at_start) / kBytes;
 }
 
+TEST(Memory, AClosureTakesNoMoreThanAPlainStep) {
+  const CountingAllocator counting;
+  const auto peak = [](bool with_closure) {
+    auto w = torch::randn({kCount}).set_requires_grad(true);
+    const auto at_start = CountingAllocator::live.load();
+    AdamW optimizer({w});
+    CountingAllocator::peak = at_start;
+    for (int step = 0; step < 3; ++step) {
+      if (with_closure) {
+        optimizer.step([&] { return w.sum(); });
+      } else {
+        w.mutable_grad().reset();
+        w.sum().backward();
+        optimizer.step();
+      }
+    }
+    return static_cast<double>(CountingAllocator::peak - at_start) / kBytes;
+  };
+  EXPECT_NEAR(peak(false), peak(true), 0.01) << "old gradients are not kept beside the new ones";
+}
+
 TEST(Memory, BeyondAdamWIsOneCopyOfTheParameters) {
   const CountingAllocator counting;
   const double adamw = peak_of([](torch::Tensor& w) { return AdamW({w}); });

@@ -242,6 +242,7 @@ TEST(SAdam, ReferenceProbesGroupAfterGroup) {
   EXPECT_EQ(Pair(true, true), moved[3]) << "a has been updated, b is probed";
   EXPECT_EQ(Pair(true, true), moved[4]);
   EXPECT_NE(optimizer.summary().group_lgi[0], optimizer.summary().group_lgi[1]);
+  EXPECT_EQ(4u, optimizer.summary().differences.size()) << "those of both groups, in order";
 }
 
 TEST(SAdam, FrozenParametersAreNeitherProbedNorStepped) {
@@ -295,6 +296,30 @@ TEST(SAdam, ANonFiniteLossSkipsTheStep) {
   EXPECT_EQ(1, optimizer.totals().steps);
 }
 
+TEST(SAdam, ASkippedStepLeavesMomentsAndBuffers) {
+  // Two runs, one of which meets a broken batch between two good ones: they end alike, masks apart.
+  const auto run = [](bool interrupted) {
+    torch::manual_seed(3);
+    NoisyNet net;
+    net->dropout->options.p(0);
+    const Batch good;
+    Batch broken = good;
+    broken.inputs = good.inputs.clone();
+    broken.inputs[0][0] = std::nan("");
+    SAdam optimizer(*net, SAdamOptions(0.01));
+    optimizer.step([&] { return loss_of(net, good); });
+    if (interrupted) {
+      optimizer.step([&] { return loss_of(net, broken); });
+      EXPECT_TRUE(optimizer.summary().skipped);
+    }
+    optimizer.step([&] { return loss_of(net, good); });
+    auto result = copies(net->parameters());
+    for (const auto& buffer : copies(net->buffers())) result.push_back(buffer);
+    return result;
+  };
+  expect_same_bits(run(false), run(true));
+}
+
 TEST(SAdam, ANonFiniteGradientSkipsTheStep) {
   auto w = torch::zeros({4}).set_requires_grad(true);
   SAdam optimizer({w});
@@ -317,6 +342,58 @@ TEST(SAdam, ANonFiniteProbeBrakesFully) {
     EXPECT_EQ(summary.non_finite_probes, optimizer.totals().non_finite_probes);
     EXPECT_TRUE(torch::isfinite(w).all().item<bool>());
   }
+}
+
+TEST(SAdam, ANonFiniteProbeBrakesItsOwnStepOnly) {
+  auto w = torch::ones({20}).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(1e-4).interval(2));
+  int evaluations = 0;
+  const auto loss = [&] {
+    ++evaluations;
+    return evaluations == 2 ? w.sum() * HUGE_VAL : w.abs().sum();  // the first probe of the first step
+  };
+  optimizer.step(loss);
+  EXPECT_EQ(1, optimizer.summary().lgi);
+  optimizer.step(loss);
+  EXPECT_FALSE(optimizer.summary().probed);
+  EXPECT_EQ(0, optimizer.summary().lgi) << "there is no other ρ yet";
+  EXPECT_EQ(1, optimizer.summary().brake);
+}
+
+TEST(SAdam, DirectionsChangeFromStepToStepAndNotWithTheSplitIntoTensors) {
+  // lr = 0 and a linear loss: D_i = ⟨slope, u_i⟩ shows the directions.
+  const auto slope = torch::randn({100}, torch::kDouble);
+  const auto differences = [&](const std::vector<std::int64_t>& sizes) {
+    std::vector<torch::Tensor> parameters;
+    for (auto size : sizes)
+      parameters.push_back(torch::zeros({size}, torch::kDouble).set_requires_grad(true));
+    SAdam optimizer(parameters, SAdamOptions(0).probes(3));
+    std::vector<std::vector<double>> seen;
+    for (int step = 0; step < 2; ++step) {
+      optimizer.step([&] { return (slope * torch::cat(parameters)).sum(); });
+      seen.push_back(optimizer.summary().differences);
+    }
+    return seen;
+  };
+  const auto whole = differences({100});
+  EXPECT_NE(whole[0], whole[1]);
+  EXPECT_NE(whole[0][0], whole[0][1]);
+  const auto split = differences({1, 62, 37});
+  for (int step = 0; step < 2; ++step)
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_NEAR(whole[static_cast<std::size_t>(step)][i], split[static_cast<std::size_t>(step)][i], 1e-12);
+}
+
+TEST(SAdam, SchedulersSetTheRateAndTheBrakeLeavesIt) {
+  auto w = torch::ones({50}).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(0.5));
+  torch::optim::StepLR schedule(optimizer, 1, 0.5);
+  for (int step = 0; step < 3; ++step) {
+    optimizer.step([&] { return w.sum(); });
+    schedule.step();
+  }
+  EXPECT_LT(optimizer.summary().brake, 1);
+  EXPECT_EQ(0.125, optimizer.param_groups()[0].options().get_lr());
 }
 
 TEST(SAdam, TheCapBoundsRho) {

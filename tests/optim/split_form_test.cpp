@@ -141,6 +141,29 @@ TEST(SplitForm, ANonFiniteBaseSkipsTheStep) {
   EXPECT_TRUE(torch::equal(w, torch::ones({3})));
 }
 
+TEST(SplitForm, AProbeThatFailedIsForgotten) {
+  NoisyNet net;
+  const Batch batch;
+  SAdam optimizer(*net, SAdamOptions(0.01));
+  EXPECT_THROW(optimizer.probe([&]() -> torch::Tensor { throw std::runtime_error("no"); }),
+               std::runtime_error);
+  int evaluations = 0;
+  optimizer.probe(
+      [&] {
+        ++evaluations;
+        return loss_of(net, batch);
+      },
+      torch::full({}, 1000.0));
+  EXPECT_EQ(3, evaluations) << "without begin() a given loss cannot be that of the replayed function";
+  for (double difference : optimizer.summary().differences) EXPECT_LT(std::abs(difference), 100);
+}
+
+TEST(SplitForm, TheResidualNeedsAGradient) {
+  auto w = torch::randn({20}).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(0.01).statistic(Statistic::residual));
+  expect_refused([&] { optimizer.probe([&] { return w.sum(); }); }, {"residual", "backward"});
+}
+
 TEST(SplitForm, GroupsWithDifferentBrakesHaveNoSingleOne) {
   auto a = torch::randn({20}).set_requires_grad(true);
   auto b = torch::randn({20}).set_requires_grad(true);

@@ -137,6 +137,16 @@ TEST(ClosedForm, AQuadraticAtItsMinimum) {
   EXPECT_NEAR(expected, probe_at(at_origin(4), f, setting).lgi, 0.05 * expected);
 }
 
+TEST(NoiseFloor, AnInfiniteProbeIsNoRounding) {
+  Setting setting;
+  const auto cliff = [](const torch::Tensor& x) {
+    return (x.eq(0).all().item<bool>() ? 1.0 : HUGE_VAL) + x.sum();
+  };
+  const auto outcome = probe_at(torch::zeros({5}), cliff, setting);
+  EXPECT_EQ(2, outcome.non_finite);
+  EXPECT_FALSE(outcome.within_noise);
+}
+
 TEST(NoiseFloor, SaysWhenTheDifferencesAreRounding) {
   const auto flat = [](const torch::Tensor& x) { return 1 + 1e-12 * x.sum(); };
   const auto steep = [](const torch::Tensor& x) { return 1 + x.sum(); };

@@ -129,6 +129,26 @@ TEST_F(ProbeScopeTest, AFunctionThatReadsItsOwnBuffersIsTheSameFunctionAtEveryEv
   EXPECT_EQ(1, counter.item<double>());
 }
 
+TEST_F(ProbeScopeTest, PutsBackABufferOfAnyKindAndShape) {
+  auto sparse = torch::eye(3).to_sparse();
+  auto shrinking = torch::arange(1000);
+  auto transposed = torch::randn({4, 5}).t();
+  const std::vector<torch::Tensor> buffers{sparse, shrinking, transposed};
+  const std::vector<torch::Tensor> expected{sparse.to_dense(), shrinking.clone(), transposed.clone()};
+  const ForwardState before(buffers);
+  const auto failing = [&] {
+    const ProbeScope scope(snapshot, parameters, &before, buffers);
+    scope.evaluate([&] {
+      shrinking.set_data(torch::zeros({2}, torch::kLong));
+      transposed.zero_();
+      return torch::ones({});
+    });
+    throw std::runtime_error("after the evaluation");
+  };
+  EXPECT_THROW(failing(), std::runtime_error);
+  expect_same_bits(expected, {sparse.to_dense(), shrinking, transposed});
+}
+
 TEST_F(ProbeScopeTest, SwitchesReducedPrecisionOffAndBackOn) {
   using Precision = at::Float32MatmulPrecision;
   at::globalContext().setFloat32MatmulPrecision(std::string("medium"));
