@@ -1,4 +1,5 @@
 // A memcpy on several threads.
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/cpu/parallel.h"
@@ -7,8 +8,12 @@
 namespace sadam::kernels {
 
 void copy(const Copy& launch) {
+  std::uint64_t total = 0;
+  for (const auto& segment : launch.segments) total += static_cast<std::uint64_t>(segment.bytes);
+  // One long stretch for each thread: memcpy goes past the cache only where it sees that a copy is large.
+  const auto threads = static_cast<std::uint64_t>(std::max(launch.threads, 1));
+  const std::uint64_t chunk_bytes = std::max<std::uint64_t>(1 << 20, (total + threads - 1) / threads);
   Chunks chunks;
-  constexpr std::uint64_t chunk_bytes = 1 << 20;
   for (std::size_t i = 0; i < launch.segments.size(); ++i) {
     chunks.add(i, static_cast<std::uint64_t>(launch.segments[i].bytes), 0, chunk_bytes);
   }

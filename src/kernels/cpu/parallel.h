@@ -33,25 +33,31 @@ class Chunks {
     for (std::uint64_t begin = 0; begin < count;) {
       const std::uint64_t end = std::min(count, begin + chunk - (first + begin) % chunk);
       list_.push_back({segment, static_cast<std::size_t>(begin), static_cast<std::size_t>(end)});
+      starts_.push_back(total_ + begin);
       begin = end;
     }
     total_ += count;
   }
 
-  /// Calls run(index, chunk) for every chunk, on up to `threads` threads.
+  /// Calls run(index, chunk) for every chunk, on up to `threads` threads. Each takes a stretch of the list
+  /// with as many elements as any other: chunks are of very different sizes where tensors are.
   template <class Run>
   void for_each(int threads, const Run& run) const {
-    const auto size = static_cast<std::int64_t>(list_.size());
 #ifdef _OPENMP
-    const bool parallel = threads > 1 && size > 1 && total_ >= kSerialBelow && omp_in_parallel() == 0;
-#pragma omp parallel for schedule(static) num_threads(std::max(threads, 1)) if (parallel)
+    if (threads > 1 && list_.size() > 1 && total_ >= kSerialBelow && omp_in_parallel() == 0) {
+#pragma omp parallel num_threads(threads)
+      {
+        const auto team = static_cast<std::uint64_t>(omp_get_num_threads());
+        const auto mine = static_cast<std::uint64_t>(omp_get_thread_num());
+        const std::size_t end = first_from(total_ * (mine + 1) / team);
+        for (std::size_t i = first_from(total_ * mine / team); i < end; ++i) run(i, list_[i]);
+      }
+      return;
+    }
 #else
     static_cast<void>(threads);
 #endif
-    for (std::int64_t i = 0; i < size; ++i) {
-      const auto index = static_cast<std::size_t>(i);
-      run(index, list_[index]);
-    }
+    for (std::size_t i = 0; i < list_.size(); ++i) run(i, list_[i]);
   }
 
   /// Σ run(chunk), added in order.
@@ -65,7 +71,14 @@ class Chunks {
   }
 
  private:
+  /// The first chunk with so many elements before it, or more.
+  std::size_t first_from(std::uint64_t elements) const {
+    return static_cast<std::size_t>(std::lower_bound(starts_.begin(), starts_.end(), elements) -
+                                    starts_.begin());
+  }
+
   std::vector<Chunk> list_;
+  std::vector<std::uint64_t> starts_;  // elements in the chunks before each
   std::uint64_t total_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // w = w₀ + scale·z, with z made on the way.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/perturb.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -31,9 +32,16 @@ HWY_INLINE void perturb_chunk(const Perturb<T>& launch, const Chunk& chunk) {
   const auto& segment = launch.segments[chunk.segment];
   const T* const base = segment.base + chunk.begin;
   T* const out = segment.out + chunk.begin;
+  const std::size_t count = chunk.end - chunk.begin;
   const PerturbStep<T> step = {StepMath<T>::set(segment.scale)};
   const auto use = [&](const T* z, std::size_t begin, std::size_t size) HWY_ATTR {
     for_each_step<T, 2, 1>({base + begin, z}, {out + begin}, size, step);
+    // The next run arrives from memory while its direction is being made.
+    const std::size_t end = std::min(begin + 2 * size, count);
+    for (std::size_t i = begin + size; i < end; i += 64 / sizeof(T)) {
+      hwy::Prefetch(base + i);
+      hwy::Prefetch(out + i);
+    }
   };
   for_each_run<T>(launch.key, launch.distribution, segment.first + chunk.begin, chunk.end - chunk.begin, use);
 }

@@ -1,0 +1,73 @@
+// Prints the tables of docs/benchmarks.md: ratios of times that were taken in turns, in this one process.
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tables.h"
+
+namespace sadam::bench {
+namespace {
+
+constexpr const char* kUsage =
+    "bench_tables [--quick] [--threads N] [TABLE...]\n"
+    "  TABLE      update, perturb, step, memory; all of them by default\n"
+    "  --quick    fewer rounds, and no 100 M parameters: for a first impression\n"
+    "  --threads  2 by default, which the budgets are for\n";
+
+using Table = void (*)(Report&, const Settings&);
+// In the order in which they run: the third changes how the process allocates memory.
+const std::vector<std::pair<std::string, Table>> kTables = {
+    {"update", update_table}, {"perturb", perturb_table}, {"step", step_table}, {"memory", memory_table}};
+
+bool is_table(const std::string& name) {
+  return std::any_of(kTables.begin(), kTables.end(), [&](const auto& table) { return table.first == name; });
+}
+
+void run(const std::vector<std::string>& arguments) {
+  Settings settings;
+  std::set<std::string> wanted;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--quick") {
+      settings.quick = true;
+    } else if (arguments[i] == "--threads" && i + 1 < arguments.size()) {
+      settings.threads = std::stoi(arguments[++i]);
+    } else if (arguments[i] == "--peak" && i + 2 < arguments.size()) {
+      at::set_num_threads(settings.threads);
+      return print_peak_memory(arguments[i + 1], std::stoll(arguments[i + 2]));
+    } else if (arguments[i].rfind("--", 0) == 0) {
+      std::cout << kUsage;
+      return;
+    } else if (is_table(arguments[i])) {
+      wanted.insert(arguments[i]);
+    } else {
+      throw std::invalid_argument("there is no table '" + arguments[i] + "': see --help.");
+    }
+  }
+  at::set_num_threads(settings.threads);
+  print_machine(settings);
+  Report report;
+  for (const auto& [name, table] : kTables)
+    if (wanted.empty() || wanted.count(name) > 0) table(report, settings);
+  std::cout << "\n"
+            << report.judged() - report.over() << " of " << report.judged() << " budgets met." << std::endl;
+}
+
+}  // namespace
+}  // namespace sadam::bench
+
+int main(int argc, char** argv) {
+  try {
+    sadam::bench::run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::cerr << "bench_tables: " << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,122 @@
+// A step of S-Adam cannot cost less than k forward passes and a step of AdamW: what does it cost beyond them?
+#include <sadam/adamw.h>
+#include <sadam/s_adam.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/pooling.h>
+
+#include <malloc.h>
+
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "tables.h"
+#include "workload.h"
+
+namespace sadam::bench {
+namespace {
+
+namespace nn = torch::nn;
+
+// 32-pixel images, 100 classes, 210 thousand parameters.
+nn::Sequential small_network() {
+  return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(3, 16, 3).padding(1)), nn::ReLU(), nn::MaxPool2d(2),
+                        nn::Conv2d(nn::Conv2dOptions(16, 32, 3).padding(1)), nn::ReLU(), nn::MaxPool2d(2),
+                        nn::Flatten(), nn::Dropout(0.5), nn::Linear(32 * 8 * 8, 100));
+}
+
+// Freed memory stays with the process. By default a forward pass here takes no page fault or four thousand,
+// depending on what else lies on the heap, and the three variants would differ by that.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
+
+// One step of S-Adam, which also notes how much of it was spent in probing, but outside the closure.
+class WatchedStep {
+ public:
+  WatchedStep(SAdam& optimizer, std::function<torch::Tensor()> loss)
+      : optimizer_(optimizer), loss_(std::move(loss)) {}
+
+  void run() {
+    int evaluation = 0;
+    double in_probes = 0;
+    const auto start = Clock::now();
+    optimizer_.step([&] {
+      const auto before = Clock::now();
+      auto value = loss_();
+      if (evaluation++ > 0) in_probes += seconds_since(before);  // the first is the base evaluation
+      return value;
+    });
+    const double outside = optimizer_.summary().probe_seconds - in_probes;
+    shares_.push_back(outside / (seconds_since(start) - outside));
+  }
+
+  /// For each step: the time outside the closure as a fraction of all the rest.
+  const std::vector<double>& shares() const { return shares_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  SAdam& optimizer_;
+  std::function<torch::Tensor()> loss_;
+  std::vector<double> shares_;
+};
+
+}  // namespace
+
+void step_table(Report& report, const Settings& settings) {
+  report.begin("A step on a small convolutional network, batch 128",
+               {"k", "S-Adam ms", "AdamW ms", "forward ms", "in AdamW steps", "in k forwards + AdamW step",
+                "beyond them, %", "budget", "outside the closure, %"});
+  keep_freed_memory();
+  torch::manual_seed(1);
+  const auto images = torch::randn({128, 3, 32, 32});
+  const auto labels = torch::randint(100, {128}, torch::kLong);
+  auto network = small_network();
+  const auto loss = [&] { return nn::functional::cross_entropy(network->forward(images), labels); };
+  constexpr double learning_rate = 1e-5;
+
+  for (const int k : {1, 2, 4, 8}) {
+    AdamW adamw(*network, AdamWOptions(learning_rate));
+    SAdam s_adam(*network, SAdamOptions(learning_rate).probes(k));
+    WatchedStep watched(s_adam, loss);
+    const auto times = time_in_turns({{"AdamW", [&] { adamw.step(loss); }},
+                                      {"S-Adam", [&] { watched.run(); }},
+                                      {"k forwards",
+                                       [&] {
+                                         const torch::NoGradGuard no_grad;
+                                         for (int i = 0; i < k; ++i) loss().item<double>();
+                                       }}},
+                                     settings.quick ? 10 : 30, 2);
+    Times unavoidable;
+    Times forward;
+    std::vector<double> beyond;
+    for (std::size_t i = 0; i < times.at("AdamW").size(); ++i) {
+      forward.push_back(times.at("k forwards")[i] / k);
+      unavoidable.push_back(times.at("k forwards")[i] + times.at("AdamW")[i]);
+      beyond.push_back(100 * (times.at("S-Adam")[i] / unavoidable[i] - 1));
+    }
+    const auto excess = spread_of(beyond);
+    auto outside = spread_of(watched.shares());
+    outside = {100 * outside.low, 100 * outside.median, 100 * outside.high};
+    report.row({std::to_string(k), milliseconds(times.at("S-Adam")), milliseconds(times.at("AdamW")),
+                milliseconds(forward), with_quartiles(ratio(times.at("S-Adam"), times.at("AdamW")), 2),
+                with_quartiles(ratio(times.at("S-Adam"), unavoidable), 3), with_quartiles(excess, 1),
+                report.verdict(excess.median, at_most(5), " %"), with_quartiles(outside, 1)});
+  }
+  report.end();
+}
+
+}  // namespace sadam::bench

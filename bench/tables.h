@@ -1,0 +1,33 @@
+// The tables, one file each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "report.h"
+
+namespace sadam::bench {
+
+/// What the command line asks for.
+struct Settings {
+  bool quick = false;
+  int threads = 2;  ///< the budgets are for two
+};
+
+/// The fused update against torch::optim::AdamW and against a copy.
+void update_table(Report& report, const Settings& settings);
+/// One perturbation, the norm of its direction included, against the obvious one and against a copy.
+void perturb_table(Report& report, const Settings& settings);
+/// The whole step on a small convolutional network, against what it cannot avoid.
+void step_table(Report& report, const Settings& settings);
+/// The peak of resident memory against that of AdamW, each in a process of its own.
+void memory_table(Report& report, const Settings& settings);
+
+/// What such a process does: takes a few steps with `optimizer` ("adamw", "sphere", "step", ...) on a
+/// ResNet-18's parameters of that width, and prints the peak of its resident memory in bytes.
+void print_peak_memory(const std::string& optimizer, std::int64_t width);
+
+/// The machine and the software, a line each.
+void print_machine(const Settings& settings);
+
+}  // namespace sadam::bench
