@@ -2,14 +2,19 @@
 PREFIX ?= /usr/local
 BASE ?= HEAD
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 600
 
 # On a terminal ninja shows one moving line; elsewhere it speaks only of failures.
 QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
 
-configure = mkdir -p build && cmake --preset $(1) --log-level=NOTICE > build/configure-$(1).log || { cat build/configure-$(1).log; exit 1; }
+configure = mkdir -p build && cmake --preset $(1) $(2) --log-level=NOTICE > build/configure-$(1).log || { cat build/configure-$(1).log; exit 1; }
 build = echo "Building $(1) ..." && cmake --build --preset $(1) --parallel $(JOBS) $(2) $(QUIET)
 
-.PHONY: help deps demo test bench install format tidy clean
+# For so many seconds each; what they find interesting stays in build/fuzz/corpora.
+fuzz = scripts/install-deps --fuzz && if ! command -v clang++ > /dev/null; then echo "clang++ was not found, so nothing is fuzzed."; else \
+  $(call configure,fuzz,-DSADAM_FUZZ_SECONDS=$(1)) && $(call build,fuzz) && ctest --preset fuzz --parallel $(JOBS); fi
+
+.PHONY: help deps demo test fuzz bench install format tidy clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
@@ -22,13 +27,17 @@ demo: deps ## build and run the demonstration, about a minute
 	@$(call build,release,--target demo)
 	@build/release/examples/demo
 
-test: deps ## build and run all tests, then the sanitizer builds
+test: deps ## build and run all tests, then the sanitizer builds and a few seconds of fuzzing
 	@$(call configure,release)
 	@$(call build,release)
 	@ctest --preset release --parallel $(JOBS)
 	@$(call configure,asan)
-	@$(call build,asan,--target kernels_test probe_test)
+	@$(call build,asan,--target kernels_test probe_test weights_test)
 	@ctest --preset asan --parallel $(JOBS)
+	@$(call fuzz,5)
+
+fuzz: deps ## fuzz every reader of outside bytes for FUZZ_SECONDS (default 600)
+	@$(call fuzz,$(FUZZ_SECONDS))
 
 bench: deps ## build and run the benchmarks
 	@$(call configure,release)

@@ -1,0 +1,25 @@
+// The binary form of CIFAR-10 and CIFAR-100, as their authors publish it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/images.h"
+
+namespace sadam::data {
+
+enum class Cifar {
+  ten,      ///< records of 1 label and 3072 pixels
+  hundred,  ///< records of a coarse label, a fine label and 3072 pixels; the fine one counts
+};
+
+/// Reads one file's bytes. Refuses, with a sentence, a size that is no whole number of records and a label
+/// that does not exist; nothing is skipped.
+Images read_cifar(std::span<const std::uint8_t> bytes, Cifar kind);
+
+/// Reads files one after the other into one set. A sentence about bad bytes names the file.
+Images read_cifar_files(const std::vector<std::string>& paths, Cifar kind);
+
+}  // namespace sadam::data

@@ -1,0 +1,45 @@
+// The sentence with which something is refused.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/weights/pth_builder.h"
+#include "sadam/error.h"
+
+namespace sadam::weights::testing {
+
+/// What the Error says that `attempt` throws; a failure and nothing if it throws none. Any other exception
+/// escapes.
+template <typename Attempt>
+std::string refusal(Attempt attempt) {
+  try {
+    attempt();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+inline ::testing::AssertionResult says(const std::string& sentence, const std::string& part) {
+  if (sentence.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "it says: " << sentence;
+}
+
+/// Every proper prefix of a valid file, each in a buffer of its own, so that a sanitizer sees a read past the
+/// end.
+template <typename Read>
+void expect_every_truncation_refused(const std::string& file, Read read) {
+  read(bytes_of(file));
+  for (std::size_t length = 0; length < file.size(); ++length) {
+    const std::vector<char> part(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(length));
+    EXPECT_THROW(read(std::as_bytes(std::span(part))), Error)
+        << "cut after " << length << " of " << file.size();
+  }
+}
+
+}  // namespace sadam::weights::testing
