@@ -1,5 +1,5 @@
-// main() of every test program that uses libtorch. Each test starts from the same random generator, so that it gives
-// the same result alone and after others.
+// main() of every test program that uses libtorch. Each test starts from the same random generator, so that
+// it gives the same result alone and after others.
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@ class SeedsEachTest : public testing::EmptyTestEventListener {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  testing::UnitTest::GetInstance()->listeners().Append(new SeedsEachTest);  // NOLINT: GoogleTest takes ownership
+  testing::UnitTest::GetInstance()->listeners().Append(
+      new SeedsEachTest);  // NOLINT: GoogleTest takes ownership
   return RUN_ALL_TESTS();
 }
