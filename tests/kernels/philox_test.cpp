@@ -14,8 +14,9 @@ using Words = std::array<std::uint32_t, 4>;
 
 Words philox(Words counter, std::array<std::uint32_t, 2> key) {
   using M = ScalarMath<double>;
-  PhiloxWords<M> words[1] = {{counter[0], counter[1], counter[2], counter[3]}};
-  philox4x32_10(words, PhiloxKeys<M>::from(key[0] | std::uint64_t{key[1]} << 32));
+  const auto keys = PhiloxKeys<M>::from(key[0] | std::uint64_t{key[1]} << 32);
+  PhiloxWords<M> words[1];
+  PhiloxFamily<M>::from(keys, counter[1], counter[2], counter[3]).words({counter[0]}, words);
   const auto& w = words[0];
   return {static_cast<std::uint32_t>(w.w0), static_cast<std::uint32_t>(w.w1),
           static_cast<std::uint32_t>(w.w2), static_cast<std::uint32_t>(w.w3)};

@@ -17,17 +17,35 @@ using BlockMath = ScalarMath<double>;
 #else
 using BlockMath = HwyMath<hn::CappedTag<double, kTileBlocks / 2>>;
 #endif
-using TileBlocks = DirectionBlocks<BlockMath>;
 
-/// The words of a tile: word j of block 16·tile + l is words[16·j + l].
+/// Makes the words of tiles. What neighbouring tiles share is kept from one to the next.
+struct TileBlocks {
+  DirectionKey key;
+  std::uint64_t high;  ///< of the block numbers that `blocks` serves
+  DirectionBlocks<BlockMath> blocks;
+
+  HWY_INLINE static TileBlocks from(const DirectionKey& key) {
+    return {key, 0, DirectionBlocks<BlockMath>::from(key, 0)};
+  }
+
+  /// The blocks of a tile that begins with block `first`.
+  HWY_INLINE const DirectionBlocks<BlockMath>& at(std::uint64_t first) {
+    if (HWY_UNLIKELY(first >> 32 != high))
+      *this = {key, first >> 32, DirectionBlocks<BlockMath>::from(key, first)};
+    return blocks;
+  }
+};
+
+/// The words of sixteen blocks: word j of block first_block + l is words[16·j + l].
 constexpr std::size_t kTileWords = 4 * kTileBlocks;
 
-HWY_INLINE void make_words(const TileBlocks& blocks, std::uint64_t tile, std::uint32_t* HWY_RESTRICT words) {
-  const std::uint64_t first_block = tile * kTileBlocks;
+HWY_INLINE void make_words(TileBlocks& tile_blocks, std::uint64_t first_block,
+                           std::uint32_t* HWY_RESTRICT words) {
+  const auto& blocks = tile_blocks.at(first_block);
 #if HWY_TARGET == HWY_SCALAR
   for (std::size_t l = 0; l < kTileBlocks; ++l) {
-    PhiloxWords<BlockMath> w[1] = {blocks.counter(first_block, l)};
-    philox4x32_10(w, blocks.keys);
+    PhiloxWords<BlockMath> w[1];
+    blocks.family.words({blocks.word0(first_block, l)}, w);
     words[l] = static_cast<std::uint32_t>(w[0].w0);
     words[kTileBlocks + l] = static_cast<std::uint32_t>(w[0].w1);
     words[2 * kTileBlocks + l] = static_cast<std::uint32_t>(w[0].w2);
@@ -43,9 +61,9 @@ HWY_INLINE void make_words(const TileBlocks& blocks, std::uint64_t tile, std::ui
   };
   for (std::size_t l = 0; l < kTileBlocks; l += hn::Lanes(d32)) {
     const auto even_lane = hn::ShiftLeft<1>(hn::Iota(d64, 0)) + hn::Set(d64, l);
-    PhiloxWords<BlockMath> w[2] = {blocks.counter(first_block, even_lane),
-                                   blocks.counter(first_block, even_lane + hn::Set(d64, 1))};
-    philox4x32_10(w, blocks.keys);
+    PhiloxWords<BlockMath> w[2];
+    blocks.family.words(
+        {blocks.word0(first_block, even_lane), blocks.word0(first_block, even_lane + hn::Set(d64, 1))}, w);
     store_joined(w[0].w0, w[1].w0, words + l);
     store_joined(w[0].w1, w[1].w1, words + kTileBlocks + l);
     store_joined(w[0].w2, w[1].w2, words + 2 * kTileBlocks + l);
@@ -56,26 +74,28 @@ HWY_INLINE void make_words(const TileBlocks& blocks, std::uint64_t tile, std::ui
 
 /// `tiles` whole tiles of a normal direction.
 template <class T>
-HWY_INLINE void make_normal_tiles(const TileBlocks& blocks, std::uint64_t first_tile, std::size_t tiles,
-                                  T* out) {
+HWY_INLINE void make_normal_tiles(TileBlocks& blocks, std::uint64_t first_tile, std::size_t tiles, T* out) {
   using M = StepMath<T>;
   const StepTag<T> d;
   const hn::Rebind<std::uint32_t, StepTag<T>> d32;
   // First the words of a few tiles, then their normals: each loop has the registers to itself.
-  constexpr std::size_t batch = 8;
-  alignas(64) std::uint32_t words[batch * kTileWords];
+  constexpr std::size_t batch = 4;
+  alignas(64) std::uint32_t words[batch * 2 * kTileWords];
   for (std::size_t begin = 0; begin < tiles; begin += batch) {
     const std::size_t end = std::min(begin + batch, tiles);
-    for (std::size_t t = begin; t < end; ++t)
-      make_words(blocks, first_tile + t, words + (t - begin) * kTileWords);
-    for (std::size_t pair = 2 * begin; pair < 2 * end; ++pair) {
-      const auto* const radius_words = words + (pair - 2 * begin) * 2 * kTileBlocks;
-      const auto* const angle_words = radius_words + kTileBlocks;
-      T* const to = out + pair * 2 * kTileBlocks;
-      for (std::size_t l = 0; l < kTileBlocks; l += hn::Lanes(d)) {
-        const auto z = normal_pair<M>(hn::Load(d32, radius_words + l), hn::Load(d32, angle_words + l));
-        hn::StoreU(z.z0, d, to + l);
-        hn::StoreU(z.z1, d, to + kTileBlocks + l);
+    for (std::size_t half = 0; half < 2 * (end - begin); ++half)
+      make_words(blocks, (2 * (first_tile + begin) + half) * kTileBlocks, words + half * kTileWords);
+    for (std::size_t t = begin; t < end; ++t) {
+      const auto* const radius_words = words + 2 * (t - begin) * kTileWords;
+      const auto* const angle_words = radius_words + kTileWords;
+      for (std::size_t j = 0; j < 4; ++j) {
+        T* const to = out + (4 * t + j) * 2 * kTileBlocks;
+        for (std::size_t l = 0; l < kTileBlocks; l += hn::Lanes(d)) {
+          const auto z = normal_pair<M>(hn::Load(d32, radius_words + j * kTileBlocks + l),
+                                        hn::Load(d32, angle_words + j * kTileBlocks + l));
+          hn::StoreU(z.z0, d, to + l);
+          hn::StoreU(z.z1, d, to + kTileBlocks + l);
+        }
       }
     }
   }
@@ -83,7 +103,7 @@ HWY_INLINE void make_normal_tiles(const TileBlocks& blocks, std::uint64_t first_
 
 /// `tiles` whole tiles of a Rademacher direction.
 template <class T>
-HWY_INLINE void make_rademacher_tiles(const TileBlocks& blocks, std::uint64_t first_tile, std::size_t tiles,
+HWY_INLINE void make_rademacher_tiles(TileBlocks& blocks, std::uint64_t first_tile, std::size_t tiles,
                                       T* out) {
   using M = StepMath<T>;
   using Bits = typename M::Bits;
@@ -93,7 +113,7 @@ HWY_INLINE void make_rademacher_tiles(const TileBlocks& blocks, std::uint64_t fi
   for (int i = 0; i < 32; ++i) bit_of_lane[i] = hn::TFromD<Bits>{1} << i;
   alignas(64) std::uint32_t words[kTileWords];
   for (std::size_t t = 0; t < tiles; ++t) {
-    make_words(blocks, first_tile + t, words);
+    make_words(blocks, (first_tile + t) * kTileBlocks, words);
     T* const to = out + t * kRademacherTile;
     for (std::size_t group = 0; group < kRademacherTile / 32; ++group) {
       const auto word = M::set_bits(words[group % 4 * kTileBlocks + group / 4]);
@@ -106,7 +126,7 @@ HWY_INLINE void make_rademacher_tiles(const TileBlocks& blocks, std::uint64_t fi
 }
 
 template <class T>
-HWY_INLINE void make_tiles(const TileBlocks& blocks, Distribution distribution, std::uint64_t first_tile,
+HWY_INLINE void make_tiles(TileBlocks& blocks, Distribution distribution, std::uint64_t first_tile,
                            std::size_t tiles, T* out) {
   if (distribution == Distribution::normal) {
     make_normal_tiles(blocks, first_tile, tiles, out);
@@ -118,7 +138,7 @@ HWY_INLINE void make_tiles(const TileBlocks& blocks, Distribution distribution, 
 /// out[i] = z of element first + i. Where the run begins or ends inside a tile, the tile is made beside it by
 /// the same instructions and copied.
 template <class T>
-HWY_NOINLINE void fill_direction(const TileBlocks& blocks, Distribution distribution, std::uint64_t first,
+HWY_NOINLINE void fill_direction(TileBlocks& blocks, Distribution distribution, std::uint64_t first,
                                  std::size_t count, T* out) {
   const std::uint64_t size = distribution == Distribution::normal ? kNormalTile : kRademacherTile;
   const std::uint64_t end = first + count;
@@ -144,8 +164,8 @@ HWY_NOINLINE void fill_direction(const TileBlocks& blocks, Distribution distribu
 template <class T, class Use>
 HWY_INLINE void for_each_run(const DirectionKey& key, Distribution distribution, std::uint64_t first,
                              std::size_t count, const Use& use) {
-  const std::size_t length = distribution == Distribution::normal ? 8 * kNormalTile : kRademacherTile;
-  const auto blocks = TileBlocks::from(key);
+  const std::size_t length = distribution == Distribution::normal ? 4 * kNormalTile : kRademacherTile;
+  auto blocks = TileBlocks::from(key);
   alignas(64) T z[kRademacherTile];
   for (std::size_t begin = 0; begin < count;) {
     const std::size_t to_boundary = length - static_cast<std::size_t>((first + begin) % length);

@@ -11,8 +11,9 @@ SADAM_BEGIN_FORMULAS
 
 template <class T>
 HWY_INLINE void generate_elements(const Generate<T>& launch) {
-  fill_direction(TileBlocks::from(launch.key), launch.distribution, launch.first,
-                 static_cast<std::size_t>(launch.count), launch.out);
+  auto blocks = TileBlocks::from(launch.key);
+  fill_direction(blocks, launch.distribution, launch.first, static_cast<std::size_t>(launch.count),
+                 launch.out);
 }
 
 void generate_float(const Generate<float>& launch) { generate_elements(launch); }

@@ -1,7 +1,7 @@
 // Σ z² of a normal direction, without making it.
 //
-// A pair of normals has z₀² + z₁² = −2 ln u, so a whole tile needs its radius words only, and Σ ln u = ln Π u
-// needs one logarithm where there were thousands.
+// A pair of normals has z₀² + z₁² = −2 ln u, so a whole tile needs its blocks of radius words only, and Σ ln
+// u = ln Π u needs one logarithm where there were thousands.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/squared_norm.cpp"
 #include <hwy/foreach_target.h>
@@ -30,14 +30,14 @@ class UniformProduct {
 
   HWY_INLINE void multiply(const std::uint32_t* words) {
     for (std::size_t k = 0; k < kVectors; ++k) {
-      mantissa_[k] = mantissa_[k] * uniforms(words + k * kLanes);
-      mantissa_[k] = mantissa_[k] * uniforms(words + k * kLanes + 2 * kTileBlocks);
+      for (std::size_t j = 0; j < 4; ++j)
+        mantissa_[k] = mantissa_[k] * uniforms(words + k * kLanes + j * kTileBlocks);
     }
   }
 
-  /// Moves the exponents of the running products aside. A tile can shrink them by 2⁻⁶⁴ and 2⁻¹⁰²² is the last
-  /// that keeps all its digits, so this is due every fifteen tiles at the latest.
-  static constexpr int kTilesBetweenNormalize = 8;
+  /// Moves the exponents of the running products aside. A tile can shrink them by 2⁻¹²⁸ and 2⁻¹⁰²² is the
+  /// last that keeps all its digits, so this is due every seven tiles at the latest.
+  static constexpr int kTilesBetweenNormalize = 4;
   HWY_INLINE void normalize() {
     for (std::size_t k = 0; k < kVectors; ++k) {
       const auto bits = M::bits(mantissa_[k]);
@@ -78,14 +78,14 @@ class UniformProduct {
   M::U exponent_[kVectors];
 };
 
-HWY_INLINE double squared_norm_of_tiles(const TileBlocks& blocks, std::uint64_t first_tile,
+HWY_INLINE double squared_norm_of_tiles(TileBlocks& blocks, std::uint64_t first_tile,
                                         std::uint64_t end_tile) {
   auto product = UniformProduct::one();
   alignas(64) std::uint32_t words[kTileWords];
   for (std::uint64_t tile = first_tile; tile < end_tile;) {
     const auto stop = std::min<std::uint64_t>(tile + UniformProduct::kTilesBetweenNormalize, end_tile);
     for (; tile < stop; ++tile) {
-      make_words(blocks, tile, words);
+      make_words(blocks, tile * 2 * kTileBlocks, words);
       product.multiply(words);
     }
     product.normalize();
@@ -94,7 +94,7 @@ HWY_INLINE double squared_norm_of_tiles(const TileBlocks& blocks, std::uint64_t 
 }
 
 /// Σ z² of a few elements, at most a tile.
-HWY_INLINE double squared_norm_of_elements(const TileBlocks& blocks, std::uint64_t first, std::uint64_t end) {
+HWY_INLINE double squared_norm_of_elements(TileBlocks& blocks, std::uint64_t first, std::uint64_t end) {
   double z[kNormalTile];
   const auto count = static_cast<std::size_t>(end - first);
   fill_direction(blocks, Distribution::normal, first, count, z);
@@ -104,7 +104,7 @@ HWY_INLINE double squared_norm_of_elements(const TileBlocks& blocks, std::uint64
 }
 
 double squared_norm_chunk(const SquaredNorm& launch, const Chunk& chunk) {
-  const auto blocks = TileBlocks::from(launch.key);
+  auto blocks = TileBlocks::from(launch.key);
   const std::uint64_t first = launch.first + chunk.begin;
   const std::uint64_t end = launch.first + chunk.end;
   const std::uint64_t first_tile = (first + kNormalTile - 1) / kNormalTile;
