@@ -9,13 +9,11 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
 
-#include <malloc.h>
-
 #include <chrono>
 #include <functional>
-#include <limits>
 #include <utility>
 
+#include "base/allocation.h"
 #include "tables.h"
 #include "workload.h"
 
@@ -29,15 +27,6 @@ nn::Sequential small_network() {
   return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(3, 16, 3).padding(1)), nn::ReLU(), nn::MaxPool2d(2),
                         nn::Conv2d(nn::Conv2dOptions(16, 32, 3).padding(1)), nn::ReLU(), nn::MaxPool2d(2),
                         nn::Flatten(), nn::Dropout(0.5), nn::Linear(32 * 8 * 8, 100));
-}
-
-// Freed memory stays with the process. By default a forward pass here takes no page fault or four thousand,
-// depending on what else lies on the heap, and the three variants would differ by that.
-void keep_freed_memory() {
-#ifdef __GLIBC__
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
-#endif
 }
 
 // One step of S-Adam, which also notes how much of it was spent in probing, but outside the closure.
@@ -80,7 +69,9 @@ void step_table(Report& report, const Settings& settings) {
   report.begin("A step on a small convolutional network, batch 128",
                {"k", "S-Adam ms", "AdamW ms", "forward ms", "in AdamW steps", "in k forwards + AdamW step",
                 "beyond them, %", "budget", "outside the closure, %"});
-  keep_freed_memory();
+  // By default a forward pass here takes no page fault or four thousand, depending on what else lies on the
+  // heap, and the three variants would differ by that.
+  base::keep_freed_memory();
   torch::manual_seed(1);
   const auto images = torch::randn({128, 3, 32, 32});
   const auto labels = torch::randint(100, {128}, torch::kLong);

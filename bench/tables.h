@@ -20,6 +20,8 @@ void update_table(Report& report, const Settings& settings);
 void perturb_table(Report& report, const Settings& settings);
 /// The whole step on a small convolutional network, against what it cannot avoid.
 void step_table(Report& report, const Settings& settings);
+/// A step on the network of the quantization experiments, against a PyTorch program that does the same.
+void qat_table(Report& report, const Settings& settings);
 /// The peak of resident memory against that of AdamW, each in a process of its own.
 void memory_table(Report& report, const Settings& settings);
 

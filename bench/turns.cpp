@@ -8,15 +8,27 @@
 namespace sadam::bench {
 
 std::map<std::string, Times> time_in_turns(const Variants& variants, int rounds, int calls) {
+  Measurements measurements;
+  for (const auto& [name, run] : variants)
+    measurements.emplace_back(name, [&run, calls] { return seconds_of(run, calls); });
+  return measure_in_turns(measurements, rounds);
+}
+
+double seconds_of(const std::function<void()>& run, int calls) {
+  run();
+  const auto start = std::chrono::steady_clock::now();
+  for (int call = 0; call < calls; ++call) run();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  return taken.count() / calls;
+}
+
+std::map<std::string, Times> measure_in_turns(const Measurements& measurements, int rounds) {
   std::map<std::string, Times> times;
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t turn = 0; turn < variants.size(); ++turn) {
-      const auto& [name, run] = variants[(turn + static_cast<std::size_t>(round)) % variants.size()];
-      run();
-      const auto start = std::chrono::steady_clock::now();
-      for (int call = 0; call < calls; ++call) run();
-      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-      times[name].push_back(taken.count() / calls);
+    for (std::size_t turn = 0; turn < measurements.size(); ++turn) {
+      const auto& [name, measure] =
+          measurements[(turn + static_cast<std::size_t>(round)) % measurements.size()];
+      times[name].push_back(measure());
     }
   }
   return times;

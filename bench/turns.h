@@ -19,6 +19,15 @@ using Variants = std::vector<std::pair<std::string, std::function<void()>>>;
 /// would be too short for the clock.
 std::map<std::string, Times> time_in_turns(const Variants& variants, int rounds, int calls);
 
+/// Seconds a call of `run`, after one that is not counted.
+double seconds_of(const std::function<void()>& run, int calls);
+
+using Measurements = std::vector<std::pair<std::string, std::function<double()>>>;
+
+/// The same for variants that measure themselves, such as those that run in another process: each returns its
+/// seconds a call.
+std::map<std::string, Times> measure_in_turns(const Measurements& measurements, int rounds);
+
 /// The middle of a sample, and the two quartiles around it.
 struct Spread {
   double low = 0;

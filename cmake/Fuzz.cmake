@@ -16,7 +16,11 @@ if(NOT SADAM_HAVE_LIBFUZZER)
   return()
 endif()
 
-find_path(SADAM_NLOHMANN_JSON nlohmann/json.hpp REQUIRED)
+include(Program)
+if(sadam_missing)
+  message(NOTICE "sadam: nothing is fuzzed, because these were not found: ${sadam_missing}.")
+  return()
+endif()
 
 # The macro is the customary one: checksums are then not checked.
 add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -43,5 +47,9 @@ function(sadam_add_fuzzer name)
 endfunction()
 
 enable_testing()
-add_subdirectory(src/nn/weights)
+foreach(room base data nn/weights train/recipe train/record)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/src/${room}/CMakeLists.txt)
+    add_subdirectory(src/${room})
+  endif()
+endforeach()
 add_subdirectory(tests/fuzz)

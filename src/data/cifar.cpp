@@ -2,8 +2,7 @@
 
 #include <sadam/error.h>
 
-#include <fstream>
-#include <iterator>
+#include "base/file.h"
 
 namespace sadam::data {
 namespace {
@@ -24,14 +23,6 @@ Images empty_images(const Layout& layout) {
   images.width = 32;
   images.classes = layout.classes;
   return images;
-}
-
-std::vector<std::uint8_t> bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("cannot open " + path + ": check the folder of the data set.");
-  std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw Error("cannot read " + path + ": the disk reports an error.");
-  return bytes;
 }
 
 }  // namespace
@@ -64,9 +55,9 @@ Images read_cifar(std::span<const std::uint8_t> bytes, Cifar kind) {
 Images read_cifar_files(const std::vector<std::string>& paths, Cifar kind) {
   auto all = empty_images(layout_of(kind));
   for (const auto& path : paths) {
-    const auto bytes = bytes_of(path);
+    const auto bytes = base::read_file(path);
     try {
-      const auto part = read_cifar(bytes, kind);
+      const auto part = read_cifar({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, kind);
       all.count += part.count;
       all.pixels.insert(all.pixels.end(), part.pixels.begin(), part.pixels.end());
       all.labels.insert(all.labels.end(), part.labels.begin(), part.labels.end());

@@ -3,6 +3,8 @@
 #include <fstream>
 #include <iostream>
 
+#include "fuzz/seeds_data.h"
+#include "fuzz/seeds_train.h"
 #include "nn/weights/pth_builder.h"
 #include "nn/weights/safetensors.h"
 
@@ -70,5 +72,7 @@ int main(int argc, char** argv) {
   }
   make_safetensors(fs::path(argv[1]) / "fuzz_safetensors");
   make_pth(fs::path(argv[1]) / "fuzz_pth");
+  sadam::data::fuzz::make_seeds(argv[1]);
+  sadam::train::fuzz::make_seeds(argv[1]);
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/quote.h"
 #include "sadam/error.h"
 
 namespace sadam::weights {
@@ -23,8 +24,8 @@ inline std::string_view as_text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A name from the file, fit for a message: in quotes, printable, not too long.
-std::string in_quotes(std::string_view text);
+/// For names from the file in messages.
+using base::in_quotes;
 
 /// A position in some bytes. Reading past the end throws an Error that says `what` is cut short.
 class ByteReader {

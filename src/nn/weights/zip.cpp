@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "base/crc32.h"
 #include "nn/weights/bytes.h"
-#include "nn/weights/crc32.h"
 
 namespace sadam::weights {
 namespace {
@@ -124,7 +124,7 @@ Bytes ZipArchive::record(std::string_view name) const {
   reader.take(extra_length);
   const auto bytes = reader.take(entry.size);
 #ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // a fuzzer seldom guesses a checksum
-  if (crc32(bytes) != entry.crc) throw Error(label + " is damaged: its checksum is wrong");
+  if (base::crc32(bytes) != entry.crc) throw Error(label + " is damaged: its checksum is wrong");
 #endif
   return bytes;
 }

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/weights/crc32.h"
+#include "base/crc32.h"
 
 namespace sadam::weights::testing {
 
@@ -96,7 +96,7 @@ inline std::string zip_archive(const Records& records) {
   for (const auto& [name, data] : records) {
     const auto size = little_endian(static_cast<U32>(data.size()));
     const auto common = little_endian(U16{0}) + little_endian(U16{0}) + little_endian(U32{0}) +
-                        little_endian(crc32(bytes_of(data))) + size + size +
+                        little_endian(base::crc32(bytes_of(data))) + size + size +
                         little_endian(static_cast<U16>(name.size())) + little_endian(U16{0});
     directory += "PK\1\2" + little_endian(U16{0}) + little_endian(U16{0}) + common + std::string(10, '\0') +
                  little_endian(static_cast<U32>(file.size())) + name;

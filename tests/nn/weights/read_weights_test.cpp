@@ -52,7 +52,7 @@ TEST_F(ReadWeights, EverySentenceNamesTheFile) {
     EXPECT_TRUE(says(sentence, path.string() + ": "));
     return sentence;
   };
-  EXPECT_TRUE(says(refused(folder_ / "none"), "no such file"));
+  EXPECT_TRUE(says(refused(folder_ / "none"), "No such file"));
   EXPECT_TRUE(says(refused(folder_), "not a regular file"));
   EXPECT_TRUE(says(refused("/dev/zero"), "not a regular file"));
   EXPECT_TRUE(says(refused(write("empty", "")), "empty"));

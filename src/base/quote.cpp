@@ -1,6 +1,6 @@
-#include "nn/weights/bytes.h"
+#include "base/quote.h"
 
-namespace sadam::weights {
+namespace sadam::base {
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t longest = 100;
@@ -17,4 +17,4 @@ std::string in_quotes(std::string_view text) {
   return result + (text.size() > longest ? "...'" : "'");
 }
 
-}  // namespace sadam::weights
+}  // namespace sadam::base

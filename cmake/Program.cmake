@@ -1,0 +1,27 @@
+# What the readers, the writers and the program `sadam` need beyond the library. All of it is header-only or optional,
+# but for libjpeg, so that it can come from a prefix where nothing can be installed.
+add_library(sadam_headers INTERFACE)
+foreach(header nlohmann/json.hpp toml++/toml.h CLI/CLI.hpp fmt/format.h)
+  string(MAKE_C_IDENTIFIER ${header} name)
+  find_path(SADAM_INCLUDE_${name} ${header})
+  if(SADAM_INCLUDE_${name})
+    target_include_directories(sadam_headers SYSTEM INTERFACE ${SADAM_INCLUDE_${name}})
+  else()
+    list(APPEND sadam_missing ${header})
+  endif()
+endforeach()
+target_compile_definitions(sadam_headers INTERFACE FMT_HEADER_ONLY TOML_HEADER_ONLY=1)
+find_package(JPEG QUIET)
+if(NOT JPEG_FOUND)
+  list(APPEND sadam_missing libjpeg)
+endif()
+find_package(Threads REQUIRED)
+
+# Downloading needs all three; without them `sadam data fetch` says so.
+find_package(CURL QUIET)
+find_package(LibArchive QUIET)
+find_package(OpenSSL QUIET COMPONENTS Crypto)
+set(SADAM_HAVE_FETCH OFF)
+if(CURL_FOUND AND LibArchive_FOUND AND OPENSSL_FOUND)
+  set(SADAM_HAVE_FETCH ON)
+endif()

@@ -1,0 +1,66 @@
+#include "base/nearest.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace sadam::base {
+namespace {
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (auto& letter : result) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return result;
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that turn one text into the other.
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> before_last(to.size() + 1);
+  std::vector<std::size_t> last(to.size() + 1);
+  std::vector<std::size_t> row(to.size() + 1);
+  for (std::size_t j = 0; j <= to.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const std::size_t replaced = last[j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+    before_last.swap(last);
+    last.swap(row);
+  }
+  return last[to.size()];
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, std::span<const std::string> valid) {
+  const auto wanted = lower_case(name);
+  std::string best;
+  std::size_t best_distance = 0;
+  for (const auto& candidate : valid) {
+    const auto longer = std::max(wanted.size(), candidate.size());
+    const auto shorter = std::min(wanted.size(), candidate.size());
+    // A third of the letters may be wrong, but never all of them.
+    const auto limit =
+        std::min(std::max<std::size_t>(1, longer / 3), longer - std::min<std::size_t>(1, longer));
+    if (longer - shorter > limit) continue;
+    const auto distance = edit_distance(wanted, lower_case(candidate));
+    if (distance > limit || (!best.empty() && distance >= best_distance)) continue;
+    best = candidate;
+    best_distance = distance;
+  }
+  return best;
+}
+
+std::string suggestion(std::string_view name, std::span<const std::string> valid) {
+  const auto meant = nearest(name, valid);
+  if (!meant.empty()) return "; did you mean '" + meant + "'?";
+  std::string list;
+  for (const auto& each : valid) list += (list.empty() ? "; valid are: " : ", ") + each;
+  return list;
+}
+
+}  // namespace sadam::base

@@ -1,0 +1,17 @@
+// The name somebody probably meant.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sadam::base {
+
+/// The valid name nearest to `name` by edit distance (a swap of neighbours counts as one edit; case is
+/// ignored), or "" if none is near enough to be worth suggesting.
+std::string nearest(std::string_view name, std::span<const std::string> valid);
+
+/// "; did you mean 'probes'?" or, where nothing is near, "; valid are: adamw, prox_sgd, sadam".
+std::string suggestion(std::string_view name, std::span<const std::string> valid);
+
+}  // namespace sadam::base

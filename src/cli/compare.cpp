@@ -1,0 +1,68 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/display_width.h"
+#include "base/usage_error.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "report/comparison.h"
+#include "report/named_run.h"
+
+namespace sadam::cli {
+namespace {
+
+constexpr const char* kCompareHelp =
+    "Puts runs side by side: what differs in their recipes, what came of it, and the accuracy after each "
+    "epoch.\n\n"
+    "  sadam compare runs/adamw runs/sadam\n"
+    "  sadam compare adamw sadam                   the same: names are looked up below --root\n"
+    "  sadam compare --by-seed runs/adamw-* runs/sadam-*\n"
+    "                                              runs that differ only in the seed become mean ± "
+    "deviation\n\n"
+    "A field that decides nothing for a run, such as optimizer.probes for AdamW, is shown as – and is no "
+    "difference by\n"
+    "itself. In CSV and JSON accuracies are in per cent, times in seconds, memory is in bytes.";
+
+struct CompareArguments {
+  std::vector<std::string> runs;
+  std::string root = "runs";
+  bool by_seed = false;
+  bool csv = false;
+  bool json = false;
+};
+
+void compare_now(const CompareArguments& arguments) {
+  if (arguments.runs.size() < 2)
+    throw UsageError("compare needs at least two runs; 'sadam runs' lists those there are.");
+  const auto comparison =
+      report::compare(report::named_runs(arguments.runs, arguments.root), arguments.by_seed);
+  if (arguments.json)
+    std::cout << to_json(comparison);
+  else if (arguments.csv)
+    std::cout << to_csv(comparison);
+  else
+    std::cout << to_text(comparison);
+  std::cout.flush();
+  for (const auto& warning : comparison.warnings) std::cerr << "sadam: " << base::printable(warning) << '\n';
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  auto arguments = std::make_shared<CompareArguments>();
+  auto& command = add_command(app, "compare", kCompareHelp);
+  command.add_option("runs", arguments->runs, "Folders or names of runs")->type_name("RUN");
+  command.add_option("--root", arguments->root, "Folder in which names are looked up")
+      ->capture_default_str()
+      ->type_name("FOLDER");
+  command.add_flag("--by-seed", arguments->by_seed, "Mean ± deviation of runs that differ only in the seed");
+  auto* csv = command.add_flag("--csv", arguments->csv, "Comma-separated values, a column a run");
+  command.add_flag("--json", arguments->json, "An array with an object for each run")->excludes(csv);
+  command.callback([arguments] { compare_now(*arguments); });
+}
+
+}  // namespace sadam::cli

@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/stop_signal.h"
+#include "data/check.h"
+#include "data/data_set.h"
+#include "data/fetch/fetch.h"
+#include "data/fetch/meter.h"
+#include "report/text_table.h"
+
+namespace sadam::cli {
+namespace {
+
+constexpr const char* kDataExamples =
+    "  sadam data list                       what there is, and what is here\n"
+    "  sadam data fetch cifar100 resnet18    from the official addresses to the folder data\n"
+    "  sadam data check cifar100             reads every image that is here";
+
+constexpr const char* kFetchExamples =
+    "  sadam data fetch cifar10 cifar100\n"
+    "  sadam data fetch imagewoof --root /big/disk/data\n\n"
+    "What is there already is left alone; what was interrupted goes on where it was. Without a network, put "
+    "the file\n"
+    "into the folder by hand, under the name it has at its address: the same command then verifies and "
+    "unpacks it.";
+
+constexpr const char* kCheckExamples =
+    "  sadam data check                      everything that is here\n"
+    "  sadam data check cifar100 resnet18\n"
+    "  sadam data check folder:my/images     a folder laid out as ImageNet's";
+
+struct DataArguments {
+  std::vector<std::string> names;
+  std::filesystem::path root = "data";
+  bool keep_archive = false;
+};
+
+bool stop_wanted() { return StopSignal::flag(); }
+
+std::string megabytes(std::uint64_t bytes) {
+  return fmt::format("{:.0f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+bool is_here(const data::CatalogueEntry& entry, const std::filesystem::path& root) {
+  std::error_code ignored;
+  return std::filesystem::exists(entry.path_below(root), ignored);
+}
+
+void fetch_one(const data::CatalogueEntry& entry, const DataArguments& arguments) {
+  data::Meter meter(std::cerr, isatty(STDERR_FILENO) == 1);
+  data::FetchOptions options{
+      .root = arguments.root, .keep_archive = arguments.keep_archive, .stop = stop_wanted};
+  options.progress = [&](data::FetchStage stage, std::uint64_t done, std::uint64_t all) {
+    const char* verb = stage == data::FetchStage::download ? "downloading"
+                       : stage == data::FetchStage::verify ? "verifying"
+                                                           : "unpacking";
+    meter.show(entry.name + ": " + verb, done, all);
+  };
+  options.note = [&](const std::string& sentence) {
+    meter.clear();
+    std::cerr << entry.name << ": " << sentence << '\n';
+  };
+  const auto result = data::fetch(entry, options);
+  meter.clear();
+  const std::string path = result.path.string();
+  if (result.already_there)
+    std::cout << fmt::format("{}: already there, {}\n", entry.name, path);
+  else if (result.verified)
+    std::cout << fmt::format("{}: {}, verified ({})\n", entry.name, path, result.digest);
+  else
+    std::cout << fmt::format("{}: {}, NOT verified, since nobody publishes a checksum; what came has {}\n",
+                             entry.name, path, result.digest);
+  std::cout.flush();
+}
+
+void fetch_data(const DataArguments& arguments) {
+  // A misspelt name is refused before anything is downloaded.
+  std::vector<data::CatalogueEntry> entries;
+  for (const auto& name : arguments.names) entries.push_back(data::catalogue_entry(name));
+  const StopSignal stop;
+  for (const auto& entry : entries) fetch_one(entry, arguments);
+}
+
+bool is_plain_file(const std::string& name) {
+  return std::ranges::any_of(data::catalogue(),
+                             [&](const auto& entry) { return entry.name == name && !entry.archive; });
+}
+
+data::CheckReport check_one(const std::string& name, const std::filesystem::path& root) {
+  data::Meter meter(std::cerr, isatty(STDERR_FILENO) == 1);
+  const std::string label = name + ": checking";
+  if (is_plain_file(name)) {
+    const auto& entry = data::catalogue_entry(name);
+    const auto digest = data::check_file(
+        entry, root,
+        {.progress = [&](std::uint64_t done, std::uint64_t all) { meter.show(label, done, all); },
+         .stop = stop_wanted});
+    return {fmt::format("{}, verified ({})", entry.path_below(root).string(), digest), {}};
+  }
+  const data::Watch watch{
+      .progress = [&](std::uint64_t done,
+                      std::uint64_t all) { meter.show(label, done, all, data::Meter::Unit::items); },
+      .stop = stop_wanted};
+  return data::check_data_set(name, root,
+                              [&](std::size_t done, std::size_t all) { watch.report(done, all); });
+}
+
+void check_data(const DataArguments& arguments) {
+  std::vector<std::string> names = arguments.names;
+  if (names.empty())
+    for (const auto& entry : data::catalogue())
+      if (is_here(entry, arguments.root)) names.push_back(entry.name);
+  if (names.empty())
+    throw Error("there is nothing to check in " + arguments.root.string() +
+                "; 'sadam data list' says what there is.");
+
+  const StopSignal stop;
+  std::vector<std::string> damaged;
+  for (const auto& name : names) {
+    const auto report = check_one(name, arguments.root);
+    std::cout << name << ": " << report.summary << '\n';
+    for (const auto& problem : report.problems) std::cout << "  " << problem << '\n';
+    std::cout.flush();
+    if (!report.problems.empty()) damaged.push_back(name);
+  }
+  if (!damaged.empty())
+    throw Error(fmt::format("{} {} damaged, as listed; remove it from {} and fetch it again.",
+                            fmt::join(damaged, ", "), damaged.size() == 1 ? "is" : "are",
+                            arguments.root.string()));
+}
+
+void list_data(const DataArguments& arguments) {
+  report::TextTable table{
+      {{"name", "name"}, {"size", "download", report::Align::right}, {"here", "here"}, {"what", "what"}}, {}};
+  for (const auto& entry : data::catalogue())
+    table.add({entry.name, megabytes(entry.bytes),
+               is_here(entry, arguments.root) ? entry.path_below(arguments.root).string() : "no",
+               entry.title});
+  for (const auto& name : data::data_set_names()) {
+    if (std::ranges::any_of(data::catalogue(), [&](const auto& entry) { return entry.name == name; }))
+      continue;
+    const auto shape = data::shape_of(name);
+    table.add({name,
+               {},
+               "built in",
+               fmt::format("{} classes, {} pixels, made as needed", shape.classes, shape.pixels)});
+  }
+  std::cout << to_text(table);
+}
+
+// Runs a subcommand; Ctrl-C ends it with a word and the status that shells expect.
+template <typename Action>
+std::function<void()> interruptible(std::shared_ptr<DataArguments> arguments, Action action) {
+  return [arguments, action] {
+    try {
+      action(*arguments);
+    } catch (const data::Interrupted& interrupted) {
+      std::cerr << "sadam: " << interrupted.what() << '\n';
+      throw Interrupted();
+    }
+  };
+}
+
+void add_root(CLI::App& command, DataArguments& arguments) {
+  command.add_option("--root", arguments.root, "Folder of the data sets")
+      ->capture_default_str()
+      ->type_name("FOLDER");
+}
+
+}  // namespace
+
+void add_data(CLI::App& app) {
+  const auto arguments = std::make_shared<DataArguments>();
+  auto& command = *app.add_subcommand("data", "Gets the data sets of the experiments, and looks after them.");
+  command.footer(kDataExamples);
+  command.require_subcommand(1);
+
+  auto& list = *command.add_subcommand("list", "Says what there is, and what is here.");
+  add_root(list, *arguments);
+  list.callback([arguments] { list_data(*arguments); });
+
+  auto& fetch = *command.add_subcommand(
+      "fetch", "Downloads from the official address, verifies the checksum and unpacks.");
+  fetch.footer(kFetchExamples);
+  fetch.add_option("names", arguments->names, "What to get; see 'sadam data list'")
+      ->required()
+      ->type_name("NAME");
+  add_root(fetch, *arguments);
+  fetch.add_flag("--keep-archive", arguments->keep_archive,
+                 "Keeps what was downloaded after it has been unpacked");
+  fetch.callback(interruptible(arguments, fetch_data));
+
+  auto& check = *command.add_subcommand("check",
+                                        "Reads every image and counts the classes; names every damaged file. "
+                                        "Of weights, computes the checksum.");
+  check.footer(kCheckExamples);
+  check.add_option("names", arguments->names, "What to check; without a name, everything that is here")
+      ->type_name("NAME");
+  add_root(check, *arguments);
+  check.callback(interruptible(arguments, check_data));
+}
+
+}  // namespace sadam::cli

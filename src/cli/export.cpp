@@ -1,0 +1,46 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/file.h"
+#include "base/usage_error.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "train/trainer.h"
+#include "train/use_run.h"
+
+namespace sadam::cli {
+namespace {
+
+constexpr const char* kExportHelp =
+    "Writes the weights of a run's last checkpoint as a safetensors file, with the recipe as metadata.\n\n"
+    "  sadam export runs/first first.safetensors";
+
+struct ExportArguments {
+  std::string run;
+  std::string file;
+  bool force = false;
+};
+
+void export_now(const ExportArguments& arguments) {
+  if (!arguments.force && std::filesystem::exists(arguments.file))
+    throw Error(arguments.file + " exists already: choose another name, or give --force to replace it.");
+  const train::RunPaths paths{arguments.run};
+  const auto bytes = train::export_run(paths, train::recipe_of(paths));
+  base::write_file_atomically(arguments.file, bytes);
+  std::cout << arguments.file << '\n';
+}
+
+}  // namespace
+
+void add_export(CLI::App& app) {
+  auto arguments = std::make_shared<ExportArguments>();
+  auto& command = add_command(app, "export", kExportHelp);
+  command.add_option("run", arguments->run, "Folder of a run")->required();
+  command.add_option("file", arguments->file, "What to write")->required();
+  command.add_flag("--force", arguments->force, "Replaces a file that exists");
+  command.callback([arguments] { export_now(*arguments); });
+}
+
+}  // namespace sadam::cli

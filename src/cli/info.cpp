@@ -1,0 +1,47 @@
+#include <hwy/highway.h>
+#include <sadam/version.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "report/text_table.h"
+#include "train/recipe/source.h"
+#include "train/setup.h"
+
+namespace sadam::cli {
+namespace {
+
+constexpr const char* kInfoHelp =
+    "Says what this program is made of, or what can be written in a recipe.\n\n"
+    "  sadam info\n"
+    "  sadam info recipe";
+
+void print_recipe_fields() {
+  report::TextTable table;
+  table.columns = {{"field", "field"}, {"type", "type"}, {"default", "default"}, {"meaning", "meaning"}};
+  for (const auto& field : train::recipe_fields())
+    table.add({field.name, field.type, field.standard, field.meaning});
+  std::cout << to_text(table);
+}
+
+void print_program() {
+  std::cout << "sadam " << SADAM_VERSION << '\n';
+  std::cout << "libtorch " << train::libtorch_version() << '\n';
+  std::cout << "instructions " << hwy::TargetName(hwy::SupportedAndGeneratedTargets().front()) << '\n';
+  std::cout << "cores " << std::thread::hardware_concurrency() << '\n';
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+  auto topic = std::make_shared<std::string>("program");
+  auto& command = add_command(app, "info", kInfoHelp);
+  command.add_option("topic", *topic, "program or recipe")->check(CLI::IsMember({"program", "recipe"}));
+  command.callback([topic] { *topic == "recipe" ? print_recipe_fields() : print_program(); });
+}
+
+}  // namespace sadam::cli

@@ -1,0 +1,72 @@
+// sadam: trains, reproduces, compares.
+#include <malloc.h>
+#include <sadam/version.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include "base/usage_error.h"
+#include "cli/commands.h"
+
+namespace {
+
+constexpr const char* kIntroduction =
+    "S-Adam: AdamW with a brake. Trains networks with it, redoes the experiments of its paper with controls, "
+    "and\n"
+    "compares the runs.\n\n"
+    "  sadam reproduce table1 --quick        a small version of the paper's first table, on built-in data\n"
+    "  sadam data fetch cifar100             the real data\n"
+    "  sadam reproduce table1 --only cifar100\n"
+    "  sadam train --set data.name=cifar100 --set optimizer.probes=8 --name first\n"
+    "  sadam runs                            what has been run\n\n"
+    "'sadam COMMAND --help' says more about each.";
+
+// Freed memory is kept: training allocates the same tensors in every step, and giving them back to the system
+// costs a fault per page each time.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
+// One sentence: libtorch appends pages.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int fail(const std::string& sentence, int status) {
+  std::cerr << "sadam: " << sentence << '\n';
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  keep_freed_memory();
+  CLI::App app(kIntroduction, "sadam");
+  app.set_version_flag("--version", SADAM_VERSION);
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    return "sadam: " + first_line(error.what()) + "; see '" + failed->get_name() + " --help'.\n";
+  });
+  using namespace sadam::cli;
+  for (auto* const add :
+       {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare, add_info})
+    add(app);
+  try {
+    app.parse(argc, argv);
+    std::cout.flush();
+    return std::cout ? 0 : fail("cannot write to standard output.", 1);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const Interrupted&) {
+    return 130;
+  } catch (const sadam::UsageError& error) {
+    return fail(error.what(), 2);
+  } catch (const sadam::Error& error) {
+    return fail(error.what(), 1);
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory: use a smaller batch (--set train.batch=...) or smaller data.", 1);
+  } catch (const std::exception& error) {
+    return fail(first_line(error.what()), 1);
+  }
+}

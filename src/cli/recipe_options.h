@@ -1,0 +1,37 @@
+// How recipes are given on a command line: a file, then changes to it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/recipe/source.h"
+
+namespace sadam::cli {
+
+struct RecipeOptions {
+  std::string file;
+  std::vector<std::string> sets;
+
+  void add_to(CLI::App& command) {
+    command.add_option("recipe", file, "A recipe in TOML; without one, every field has its default");
+    add_sets_to(command);
+  }
+  void add_sets_to(CLI::App& command) {
+    command
+        .add_option("--set", sets,
+                    "Changes a field, such as optimizer.probes=8; 'sadam info recipe' lists them")
+        ->type_name("FIELD=VALUE")
+        ->allow_extra_args(false);
+  }
+
+  train::Recipe resolve() const {
+    train::RecipeSource source;
+    if (!file.empty()) source.add_file(file);
+    for (const auto& assignment : sets) source.set(assignment);
+    return source.resolve();
+  }
+};
+
+}  // namespace sadam::cli

@@ -1,0 +1,103 @@
+#include <iostream>
+
+#include "base/usage_error.h"
+#include "cli/commands.h"
+#include "cli/reproduce.h"
+#include "cli/stop_signal.h"
+#include "reproduce/curves.h"
+#include "reproduce/execute.h"
+#include "train/progress.h"
+
+namespace sadam::cli {
+namespace {
+
+using reproduce::Curves;
+using reproduce::Execution;
+using reproduce::Figure;
+
+// A figure, and what there is to draw of it.
+struct Drawing {
+  Figure figure;
+  Execution execution;
+  Curves curves;
+};
+
+// Trains what the figures lack, one after the other, until told to stop.
+void execute_all(std::vector<Drawing>& drawings, bool quiet) {
+  const StopSignal stop;
+  train::Progress progress(std::cerr,
+                           {.style = quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)});
+  for (auto& drawing : drawings) {
+    std::cerr << drawing.figure.recipe.title << ": ";
+    drawing.execution = execute(drawing.figure.plan, progress, StopSignal::flag(), std::cerr);
+    if (drawing.execution.stopped) return;
+  }
+}
+
+std::string why_empty(const Drawing& drawing, const std::filesystem::path& root) {
+  const auto& unavailable = drawing.execution.unavailable;
+  if (!unavailable.empty()) return unavailable.begin()->second;
+  if (!drawing.curves.problems.empty()) return drawing.curves.problems.front();
+  return "no run of it below " + root.string() +
+         " has finished an epoch: make them with 'sadam reproduce curves'.";
+}
+
+void print_points(const std::vector<Drawing>& drawings, bool json) {
+  report::TextTable all;
+  for (const auto& drawing : drawings) {
+    auto points = to_points(drawing.figure, drawing.curves);
+    all.columns = points.columns;
+    for (auto& row : points.rows) all.add(std::move(row));
+  }
+  std::cout << (json ? to_json(all) : to_csv(all));
+}
+
+void draw(const Drawing& drawing, const ReproduceArguments& arguments, std::ostream& out) {
+  const auto files = write_figure(drawing.figure, drawing.curves, arguments.request.root);
+  if (!arguments.csv && !arguments.json)
+    out << '\n'
+        << to_report(drawing.figure, drawing.curves, drawing.execution.unavailable, arguments.markdown);
+  out << "\nThe picture is in " << files.picture.string() << ", its numbers are in " << files.numbers.string()
+      << ".\n";
+}
+
+}  // namespace
+
+void reproduce_curves(const ReproduceArguments& arguments) {
+  std::vector<Drawing> drawings;
+  for (auto& figure : plan_figures(reproduce::built_in_figures(), arguments.full_request()))
+    drawings.push_back({std::move(figure), {}, {}});
+  if (arguments.plan_only) {
+    for (const auto& drawing : drawings)
+      for (const auto& run : drawing.figure.plan.runs) std::cout << run.folder.string() << '\n';
+    return;
+  }
+  if (!arguments.show) execute_all(drawings, arguments.quiet);
+
+  const bool stopped = std::any_of(drawings.begin(), drawings.end(),
+                                   [](const Drawing& drawing) { return drawing.execution.stopped; });
+  // What is meant for another program stands alone on the standard output.
+  const bool for_programs = arguments.csv || arguments.json;
+  auto& out = for_programs ? std::cerr : std::cout;
+  std::vector<Drawing> drawn;
+  std::string left_out;
+  for (auto& drawing : drawings) {
+    drawing.curves = read_curves(drawing.figure.plan);
+    if (!drawing.curves.curves.empty()) {
+      draw(drawing, arguments, out);
+      drawn.push_back(std::move(drawing));
+      continue;
+    }
+    const auto why = why_empty(drawing, arguments.request.root);
+    if (left_out.empty()) left_out = why;
+    if (!stopped) out << '\n' << drawing.figure.recipe.title << " is left out: " << why << '\n';
+  }
+  if (drawn.empty() && !stopped) throw Error("there is nothing to draw: " + left_out);
+  if (for_programs) print_points(drawn, arguments.json);
+  if (stopped) {
+    std::cerr << "Stopped and saved; the same command goes on.\n";
+    throw Interrupted();
+  }
+}
+
+}  // namespace sadam::cli

@@ -1,0 +1,80 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/usage_error.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/recipe_options.h"
+#include "cli/stop_signal.h"
+#include "train/progress.h"
+#include "train/trainer.h"
+
+namespace sadam::cli {
+namespace {
+
+constexpr const char* kTrainHelp =
+    "Trains a network as a recipe says, and keeps everything about the run in a folder.\n\n"
+    "  sadam train --name first                               the defaults: S-Adam, 2-bit QATNet, built-in "
+    "data\n"
+    "  sadam train my.toml --set seed=7 --name seed7\n"
+    "  sadam train --set data.name=cifar100 --set optimizer.name=adamw --set schedule.name=cosine\n"
+    "  sadam train --resume runs/first                        goes on where it was stopped or killed";
+
+struct TrainArguments {
+  RecipeOptions recipe;
+  std::string root = "runs";
+  std::string name;
+  std::string resume;
+  bool quiet = false;
+};
+
+// "cifar100-qatnet-sadam-42", with a number behind it where that exists already.
+std::filesystem::path free_folder(const std::filesystem::path& root, const train::Recipe& recipe) {
+  auto stem = recipe.data.name + "-" + recipe.model.name + "-" + recipe.optimizer.name + "-" +
+              std::to_string(recipe.seed);
+  for (auto& c : stem)
+    if (c == '/' || c == ':') c = '_';
+  auto folder = root / stem;
+  for (int i = 2; std::filesystem::exists(folder); ++i) folder = root / (stem + "-" + std::to_string(i));
+  return folder;
+}
+
+void train_now(const TrainArguments& arguments) {
+  if (!arguments.resume.empty() &&
+      (!arguments.recipe.file.empty() || !arguments.recipe.sets.empty() || !arguments.name.empty()))
+    throw UsageError("--resume goes on with the recipe of the run: leave out the recipe, --set and --name.");
+  const StopSignal stop;
+  auto folder = [&] {
+    if (!arguments.resume.empty()) return train::RunFolder::open(arguments.resume);
+    const auto recipe = arguments.recipe.resolve();
+    const auto path = arguments.name.empty() ? free_folder(arguments.root, recipe)
+                                             : std::filesystem::path(arguments.root) / arguments.name;
+    return train::begin_run(path, recipe);
+  }();
+  const auto& where = folder.paths().folder.string();
+  train::Progress progress(
+      std::cerr, {.style = arguments.quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)});
+  const auto outcome = train::continue_run(folder, {.progress = &progress, .stop = &StopSignal::flag()});
+  if (outcome == train::Outcome::stopped) {
+    std::cerr << "Stopped and saved; go on with: sadam train --resume " << where << '\n';
+    throw Interrupted();
+  }
+  std::cout << where << '\n';
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  auto arguments = std::make_shared<TrainArguments>();
+  auto& command = add_command(app, "train", kTrainHelp);
+  arguments->recipe.add_to(command);
+  command.add_option("--name", arguments->name, "Name of the run; without one it is made from the recipe");
+  command.add_option("--root", arguments->root, "Folder of the runs")->capture_default_str();
+  command.add_option("--resume", arguments->resume, "Folder of a run to go on with")->type_name("FOLDER");
+  command.add_flag("--quiet", arguments->quiet, "Shows no progress");
+  command.callback([arguments] { train_now(*arguments); });
+}
+
+}  // namespace sadam::cli

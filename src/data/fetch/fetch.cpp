@@ -1,0 +1,111 @@
+#include "data/fetch/fetch.h"
+
+#include <fmt/format.h>
+
+#include "base/descriptor.h"
+#include "data/fetch/digest.h"
+#include "data/fetch/download.h"
+#include "data/fetch/file_lock.h"
+#include "data/fetch/part_file.h"
+#include "data/fetch/unpack.h"
+
+namespace sadam::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string named(Hash hash, const std::string& hex) { return fmt::format("{} {}", to_string(hash), hex); }
+
+Watch watch_stage(const FetchOptions& options, FetchStage stage) {
+  Watch watch{.stop = options.stop};
+  if (options.progress)
+    watch.progress = [&options, stage](std::uint64_t done, std::uint64_t all) {
+      options.progress(stage, done, all);
+    };
+  return watch;
+}
+
+void see_that_it_fits(const CatalogueEntry& entry, const fs::path& root, std::uint64_t here) {
+  std::error_code ignored;
+  const auto space = fs::space(root, ignored);
+  if (ignored || entry.bytes <= here || entry.bytes - here <= space.available) return;
+  throw Error(
+      fmt::format("{} is a download of {:.0f} MB more, and {} has room for {:.0f} MB; make room, or give "
+                  "another folder with --root.",
+                  entry.name, static_cast<double>(entry.bytes - here) / 1e6, root.string(),
+                  static_cast<double>(space.available) / 1e6));
+}
+
+// Downloads to NAME.part; only what was verified gets the name.
+std::string get_file(const CatalogueEntry& entry, const fs::path& file, const FetchOptions& options) {
+  PartFile part(file.string() + ".part");
+  // Nothing would notice if bytes of two versions were put together.
+  if (part.validator().empty() && entry.checksum.hex.empty()) part.restart("");
+  const Watch verifying = watch_stage(options, FetchStage::verify);
+  std::string hex;
+  // All of it is there if a process was killed at this point; not every server says so when asked for more.
+  if (part.size() > 0 && part.size() == entry.bytes)
+    hex = digest_of(part.path(), entry.checksum.hash, verifying);
+  if (hex.empty() || hex != entry.checksum.hex) {
+    see_that_it_fits(entry, options.root, part.size());
+    download(entry.url, part, entry.bytes, options.limits, options.note,
+             watch_stage(options, FetchStage::download));
+    hex = digest_of(part.path(), entry.checksum.hash, verifying);
+  }
+  if (!entry.checksum.hex.empty() && hex != entry.checksum.hex) {
+    part.remove();
+    throw Error(
+        fmt::format("{} sent other bytes than are published: their {} is {}, and that of {} is {}; they were "
+                    "removed, so fetch it again.",
+                    entry.url, to_string(entry.checksum.hash), hex, entry.file_name(), entry.checksum.hex));
+  }
+  part.finish_as(file);
+  return hex;
+}
+
+// A file that is there already is not ours to remove.
+std::string verify_file(const CatalogueEntry& entry, const fs::path& file, const Watch& watch) {
+  std::string hex = digest_of(file, entry.checksum.hash, watch);
+  if (!entry.checksum.hex.empty() && hex != entry.checksum.hex)
+    throw Error(
+        fmt::format("{} is not the published file: its {} is {} instead of {}; remove it and fetch it again.",
+                    file.string(), to_string(entry.checksum.hash), hex, entry.checksum.hex));
+  return hex;
+}
+
+}  // namespace
+
+FetchResult fetch(const CatalogueEntry& entry, const FetchOptions& options) {
+  const fs::path place = entry.path_below(options.root);
+  FetchResult there{.path = place, .already_there = true};
+  std::error_code failure;
+  if (fs::exists(place, failure)) return there;
+  fs::create_directories(options.root, failure);
+  if (failure) throw base::failure("make the folder", options.root, failure.value());
+  const FileLock lock(options.root / ("." + entry.name + ".lock"), "fetching " + entry.name);
+  if (fs::exists(place, failure)) return there;  // it was finished while we came here
+
+  const fs::path file = entry.archive ? options.root / entry.file_name() : place;
+  const bool have_file = fs::exists(file, failure);
+  const std::string hex = have_file ? verify_file(entry, file, watch_stage(options, FetchStage::verify))
+                                    : get_file(entry, file, options);
+  if (entry.archive) {
+    unpack(file, place, watch_stage(options, FetchStage::unpack));
+    if (!options.keep_archive && !have_file) fs::remove(file, failure);
+  }
+  return {.path = place,
+          .already_there = false,
+          .verified = !entry.checksum.hex.empty(),
+          .digest = named(entry.checksum.hash, hex)};
+}
+
+std::string check_file(const CatalogueEntry& entry, const fs::path& root, const Watch& watch) {
+  const fs::path file = entry.path_below(root);
+  std::error_code ignored;
+  if (!fs::exists(file, ignored))
+    throw Error(fmt::format("{} is not there; get it with `sadam data fetch {} --root {}`.", file.string(),
+                            entry.name, root.string()));
+  return named(entry.checksum.hash, verify_file(entry, file, watch));
+}
+
+}  // namespace sadam::data

@@ -1,0 +1,56 @@
+// Gets data sets and weights from their official addresses: downloaded, verified, unpacked, or nothing at
+// all.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "data/fetch/catalogue.h"
+#include "data/fetch/watch.h"
+
+namespace sadam::data {
+
+/// When to lose patience with a server.
+struct DownloadLimits {
+  /// An attempt ends when fewer than `slowest` bytes came in a stretch of `stall`, connecting included.
+  std::chrono::milliseconds stall{30'000};
+  std::uint64_t slowest = 16'384;
+  /// So many attempts in a row that get no further than an earlier one did.
+  int attempts = 5;
+  /// The pause after the first of them; it doubles with each, up to 30 seconds.
+  std::chrono::milliseconds pause{1'000};
+};
+
+enum class FetchStage { download, verify, unpack };
+
+struct FetchOptions {
+  std::filesystem::path root = "data";
+  bool keep_archive = false;  ///< otherwise it is removed once it has been unpacked
+  DownloadLimits limits = {};
+  std::function<void(FetchStage stage, std::uint64_t done, std::uint64_t all)> progress = {};
+  /// Told, in a sentence, when an attempt failed and another will be made.
+  std::function<void(const std::string& sentence)> note = {};
+  std::function<bool()> stop = {};
+};
+
+struct FetchResult {
+  std::filesystem::path path = {};
+  bool already_there = false;  ///< it was left alone; what follows is then empty
+  bool verified = false;       ///< the digest is the published one
+  std::string digest = {};     ///< what was computed, such as "MD5 03b5…"
+};
+
+/// Whatever happens, also SIGKILL, the place of the entry holds all of it or nothing, and a second call
+/// continues: a download from NAME.part, an archive that lies in the root (put there by hand, say) from
+/// verifying it. Throws an Error in words, or Interrupted. Built without libcurl, libarchive or OpenSSL it
+/// always throws, saying how to get the entry by hand.
+FetchResult fetch(const CatalogueEntry& entry, const FetchOptions& options);
+
+/// For entries that are plain files: reads the file that is there and returns its digest, "SHA-256 f370…".
+/// Throws an Error if it is missing or is not the published one.
+std::string check_file(const CatalogueEntry& entry, const std::filesystem::path& root, const Watch& watch);
+
+}  // namespace sadam::data

@@ -1,0 +1,41 @@
+// Folders of JPEG files, listed without reading the files. The order depends on names alone, so that it is
+// the same on every machine.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace sadam::data {
+
+/// The files of one part, and the class of each.
+struct FolderPart {
+  std::filesystem::path folder;
+  std::vector<std::string> files;    ///< relative to `folder`
+  std::vector<std::int64_t> labels;  ///< index into the classes
+
+  std::filesystem::path path(std::size_t i) const { return folder / files[i]; }
+};
+
+/// A data set as it lies on disk.
+struct Folder {
+  std::vector<std::string> classes;  ///< sorted by byte values
+  FolderPart train;
+  FolderPart test;
+  /// What is wrong with it, a sentence each: files that are no images by their names, classes without images
+  /// or in one part only. Nothing is passed over but hidden files and what desktops leave behind.
+  std::vector<std::string> problems;
+};
+
+/// ImageNet's layout: train/CLASS/*.jpeg and val/CLASS/*.jpeg, or test/ where there is no val/.
+Folder list_class_folders(const std::filesystem::path& folder);
+
+/// TinyImageNet's: wnids.txt names the classes; train/CLASS/images/*.JPEG; val/images/*.JPEG with the classes
+/// in val/val_annotations.txt.
+Folder list_tiny_imagenet(const std::filesystem::path& folder);
+
+/// Throws the first problem, if there is one, and says how many more there are.
+void refuse_problems(const Folder& folder);
+
+}  // namespace sadam::data

@@ -1,0 +1,60 @@
+// Batches of normalised images, made ahead of time by worker threads. Which batches, and in which order,
+// depends on the seed and the epoch alone, not on threads or timing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/image_set.h"
+
+namespace sadam::data {
+
+/// `size` images (size × 3 × pixels × pixels, normalised) and their labels.
+struct Batch {
+  std::size_t size = 0;
+  std::vector<float> images;
+  std::vector<std::int64_t> labels;
+};
+
+struct LoaderOptions {
+  std::size_t batch = 128;  ///< the last batch of an epoch may be smaller
+  bool shuffle = true;      ///< a new order in each epoch; else the set's own
+  std::uint64_t seed = 0;
+  int threads = 1;        ///< workers, at least 1
+  std::size_t ahead = 4;  ///< batches made ahead, at least 1
+  Normalization normalization;
+};
+
+class Loader {
+ public:
+  Loader(std::shared_ptr<const ImageSet> images, const LoaderOptions& options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  /// Batches in an epoch.
+  std::size_t batches() const;
+
+  /// Begins epoch `epoch` with its batch number `first_batch` (both from 0), so that a resumed run sees what
+  /// it would have seen. What was being made before is dropped.
+  void start(std::size_t epoch, std::size_t first_batch = 0);
+
+  /// Fills `batch`, whose buffers are used again; false at the end of the epoch. An Error of a worker (a
+  /// damaged file) is thrown here, at the batch it belongs to, and again until start(): nothing is skipped.
+  bool next(Batch& batch);
+
+  /// Seconds that next() has spent waiting for workers, since the Loader was made.
+  double waited_seconds() const;
+
+ private:
+  class Workers;
+  std::unique_ptr<Workers> workers_;
+};
+
+/// The order of `count` images in an epoch: a Fisher–Yates shuffle on Philox, a pure function of its
+/// arguments.
+std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint64_t epoch);
+
+}  // namespace sadam::data

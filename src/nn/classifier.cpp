@@ -1,0 +1,67 @@
+#include "nn/classifier.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/nearest.h"
+#include "base/quote.h"
+#include "base/usage_error.h"
+#include "nn/qat_net.h"
+#include "nn/resnet18.h"
+
+namespace sadam::nn {
+namespace {
+
+class QATNetClassifier : public Classifier {
+ public:
+  explicit QATNetClassifier(const QATNetOptions& options) : net_(options) {}
+
+  torch::nn::Module& module() override { return *net_; }
+
+  std::function<at::Tensor()> logits_of(const at::Tensor& images) override {
+    return [net = net_, quantized = net_->quantize(images)]() mutable {
+      return net->forward_quantized(quantized);
+    };
+  }
+
+ private:
+  QATNet net_;
+};
+
+class ResNet18Classifier : public Classifier {
+ public:
+  explicit ResNet18Classifier(const ResNet18Options& options) : net_(options) {}
+
+  torch::nn::Module& module() override { return *net_; }
+
+  std::function<at::Tensor()> logits_of(const at::Tensor& images) override {
+    return [net = net_, images]() mutable { return net->forward(images); };
+  }
+
+ private:
+  ResNet18 net_;
+};
+
+}  // namespace
+
+std::unique_ptr<Classifier> make_classifier(const ClassifierOptions& options) {
+  try {
+    if (options.name == "qatnet") {
+      return std::make_unique<QATNetClassifier>(QATNetOptions{.pixels = options.pixels,
+                                                              .classes = options.classes,
+                                                              .bits = options.bits,
+                                                              .dropout = options.dropout});
+    }
+    if (options.name == "resnet18") {
+      return std::make_unique<ResNet18Classifier>(ResNet18Options{.classes = options.classes});
+    }
+  } catch (const Error& error) {
+    // The networks say what is wrong; that it was asked for makes it a wrong use.
+    throw UsageError(error.what());
+  }
+  const std::vector<std::string> valid = {"qatnet", "resnet18"};
+  throw UsageError("there is no model " + base::in_quotes(options.name) +
+                   base::suggestion(options.name, valid));
+}
+
+}  // namespace sadam::nn

@@ -1,0 +1,50 @@
+// Weights from a file into a network, and back.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nn/weights/tensor_file.h"
+
+namespace torch::nn {
+class Module;
+}  // namespace torch::nn
+
+namespace sadam::nn {
+
+/// How a file differs from the parameters and buffers of a network.
+struct LoadReport {
+  /// What the network has and the file has not; never num_batches_tracked, which old files lack and nothing
+  /// depends on.
+  std::vector<std::string> missing;
+  std::vector<std::string> unexpected;  ///< what the file has and the network has not
+  /// "fc.weight: file 1000×512, model 100×512", or "fc.weight: file int64, model float32" where integers meet
+  /// real numbers; num_batches_tracked may be either
+  std::vector<std::string> mis_shaped;
+
+  bool fits() const { return missing.empty() && unexpected.empty() && mis_shaped.empty(); }
+};
+
+LoadReport compare_weights(const torch::nn::Module& model, const weights::TensorFile& file);
+
+struct LoadOptions {
+  /// For a start from weights of another task: if the last layer (fc.*) differs in any way, all of it stays
+  /// as it is in the model, and is no fault of the file.
+  bool replace_last_layer = false;
+  std::string source = "the weight file";  ///< how the sentence of an Error begins
+};
+
+/// Copies every tensor of the file into the parameter or buffer of its name, converted to its type and
+/// device. Returns the names of those that kept their values. Throws `sadam::Error` with the differences if
+/// the file does not fit; the model is then untouched.
+std::vector<std::string> load_weights(torch::nn::Module& model, const weights::TensorFile& file,
+                                      const LoadOptions& options = {});
+
+/// A safetensors file of all parameters and buffers: float32, and int64 for integers and for
+/// num_batches_tracked.
+std::vector<std::byte> export_safetensors(const torch::nn::Module& model,
+                                          const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace sadam::nn

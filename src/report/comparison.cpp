@@ -1,0 +1,151 @@
+#include "report/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/quantities.h"
+#include "report/recipe_values.h"
+
+namespace sadam::report {
+namespace {
+
+using Fields = std::vector<RecipeValue>;
+
+/// The optimizer in short stands first: for optimizers that share few fields it says more than these.
+Fields fields_of(const RunSummary& run) {
+  Fields fields = {{"optimizer", Cell(short_optimizer(*run.recipe))}};
+  for (auto& value : recipe_values(*run.recipe)) fields.push_back(std::move(value));
+  return fields;
+}
+
+/// What the runs of one entrant have at one place: their value, or all of them in a row.
+Cell cell_of_all(const std::vector<Fields>& runs, std::size_t index) {
+  std::vector<std::string> texts;
+  for (const auto& fields : runs) {
+    const auto& text = fields[index].cell.text;
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+  }
+  if (texts.size() == 1) return runs.front()[index].cell;
+  if (runs.front()[index].name == "control.run") return "one for each seed";
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// A field that decides nothing for some is no difference by itself: that they are not alike is said by the
+/// field that makes it so.
+bool differ(const std::vector<Cell>& cells) {
+  std::set<Value> values;
+  for (const auto& cell : cells)
+    if (!std::holds_alternative<std::monostate>(cell.value)) values.insert(cell.value);
+  return values.size() > 1;
+}
+
+std::vector<Difference> differences_between(const std::vector<Entrant>& entrants) {
+  std::vector<std::vector<Fields>> fields;
+  for (const auto& entrant : entrants) {
+    auto& runs = fields.emplace_back();
+    for (const auto& run : entrant.runs) runs.push_back(fields_of(run));
+  }
+  std::vector<Difference> differences;
+  for (std::size_t i = 0; i < fields[0][0].size(); ++i) {
+    Difference row{fields[0][0][i].name, {}};
+    for (const auto& runs : fields) row.cells.push_back(cell_of_all(runs, i));
+    if (differ(row.cells)) differences.push_back(std::move(row));
+  }
+  return differences;
+}
+
+std::function<std::string(double)> digits(int count) {
+  return [count](double value) { return fmt::format("{:.{}f}", value, count); };
+}
+
+std::string whole_or_not(double value) {
+  return value == std::round(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.1f}", value);
+}
+
+template <typename Take>
+Measure measure(std::string key, std::string title, std::function<std::string(double)> format,
+                const std::vector<Entrant>& entrants, const Take& take) {
+  Measure result{std::move(key), std::move(title), std::move(format), {}};
+  for (const auto& entrant : entrants) {
+    auto& values = result.values.emplace_back();
+    for (const auto& run : entrant.runs)
+      if (const auto value = take(run)) values.push_back(static_cast<double>(*value));
+  }
+  return result;
+}
+
+std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
+  using Run = const RunSummary&;
+  const auto percent = [](std::optional<double> fraction) {
+    return fraction ? std::optional(100 * *fraction) : std::nullopt;
+  };
+  const auto size = [](double bytes) { return base::memory(std::llround(bytes)); };
+  const auto milliseconds = [](double seconds) { return fmt::format("{:.1f} ms", 1000 * seconds); };
+  const auto row = [&](const char* key, const char* title, std::function<std::string(double)> format,
+                       const auto& take) { return measure(key, title, std::move(format), entrants, take); };
+  return {
+      row("best", "best accuracy, %", digits(2), [&](Run run) { return percent(run.best_accuracy); }),
+      row("last", "last accuracy, %", digits(2), [&](Run run) { return percent(run.last_accuracy); }),
+      row("best_epoch", "epoch of the best", whole_or_not, [](Run run) { return run.best_epoch; }),
+      row("test_loss", "last test loss", digits(4), [](Run run) { return run.last_test_loss; }),
+      row("lgi", "mean ρ", digits(3), [](Run run) { return run.mean_lgi; }),
+      row("brake", "mean brake", digits(3), [](Run run) { return run.mean_brake; }),
+      row("step_time", "time per step", milliseconds, [](Run run) { return run.seconds_per_step; }),
+      row("time", "training time", base::duration, [](Run run) { return run.train_seconds; }),
+      row("evaluate_time", "evaluation time", base::duration, [](Run run) { return run.evaluate_seconds; }),
+      row("memory", "peak memory", size, [](Run run) { return run.peak_memory; }),
+      row("epochs", "epochs done", whole_or_not, [](Run run) { return std::optional(run.epochs_done); }),
+  };
+}
+
+std::vector<Measure> accuracy_of(const std::vector<Entrant>& entrants) {
+  std::set<std::int64_t> epochs;
+  for (const auto& entrant : entrants)
+    for (const auto& run : entrant.runs)
+      for (const auto& epoch : run.epochs) epochs.insert(epoch.epoch);
+  std::vector<Measure> measures;
+  for (const auto number : epochs) {
+    const auto name = fmt::format("{}", number);
+    measures.push_back(
+        measure(name, "accuracy, %, epoch " + name, digits(2), entrants, [&](const RunSummary& run) {
+          const auto found = std::find_if(run.epochs.begin(), run.epochs.end(),
+                                          [&](const auto& epoch) { return epoch.epoch == number; });
+          return found == run.epochs.end() ? std::nullopt : std::optional(100 * found->test_accuracy);
+        }));
+  }
+  return measures;
+}
+
+std::vector<std::string> warnings_about(const std::vector<Entrant>& entrants) {
+  std::vector<std::string> warnings;
+  for (const auto& entrant : entrants) {
+    for (const auto& run : entrant.runs) {
+      if (!run.problem.empty()) warnings.push_back(run.problem);
+      if (run.state == RunState::finished) continue;
+      warnings.push_back(fmt::format("{} is {} after {} of {} epochs: its numbers are not final.", run.name,
+                                     run.state == RunState::running ? "still running" : "stopped",
+                                     run.epochs_done, run.recipe->train.epochs));
+    }
+  }
+  return warnings;
+}
+
+}  // namespace
+
+Comparison compare(std::vector<RunSummary> runs, bool by_seed) {
+  Comparison result;
+  result.by_seed = by_seed;
+  result.entrants = by_seed ? group_by_seed(std::move(runs)) : single_entrants(std::move(runs));
+  if (result.entrants.empty()) return result;
+  result.differences = differences_between(result.entrants);
+  result.results = results_of(result.entrants);
+  result.accuracy = accuracy_of(result.entrants);
+  result.warnings = warnings_about(result.entrants);
+  return result;
+}
+
+}  // namespace sadam::report

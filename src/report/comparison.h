@@ -1,0 +1,49 @@
+// What `sadam compare` shows: what differs in the recipes, and what came of it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "report/run_summary.h"
+#include "report/seed_groups.h"
+#include "report/text_table.h"
+
+namespace sadam::report {
+
+/// A recipe field that is not the same for all; a cell for each entrant, empty where the field decides
+/// nothing.
+struct Difference {
+  std::string field;
+  std::vector<Cell> cells;
+};
+
+/// A number that came out of the runs.
+struct Measure {
+  std::string key;    ///< for programs: "best", "step_time"
+  std::string title;  ///< for people
+  std::function<std::string(double)> format;
+  std::vector<std::vector<double>> values;  ///< for each entrant, one value a run that has it
+};
+
+struct Comparison {
+  std::vector<Entrant> entrants;
+  bool by_seed = false;
+  std::vector<Difference> differences;
+  std::vector<Measure> results;
+  std::vector<Measure> accuracy;      ///< per cent on the test set, a measure an epoch
+  std::vector<std::string> warnings;  ///< sentences: runs that are not finished, files that were cut short
+};
+
+/// The runs must have recipes, as those from named_runs() have. With `by_seed`, runs that differ only in the
+/// seed are one entrant.
+Comparison compare(std::vector<RunSummary> runs, bool by_seed);
+
+/// One table: recipes, results, accuracies.
+std::string to_text(const Comparison& comparison);
+/// The same, a column an entrant; with `by_seed` a second one with its deviations.
+std::string to_csv(const Comparison& comparison);
+/// An array with an object for each entrant.
+std::string to_json(const Comparison& comparison);
+
+}  // namespace sadam::report

@@ -1,0 +1,59 @@
+// Curves as an SVG picture: panels in a grid, one legend, for a light and a dark page.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sadam::report {
+
+enum class Stroke {
+  solid,   ///< with a dot at every point, and a band where there are deviations
+  dashed,  ///< thin, as the next two
+  dotted,
+  dash_dotted,
+};
+
+struct LineStyle {
+  std::optional<std::size_t> colour;  ///< of a palette that repeats; none: the colour of the text
+  Stroke stroke = Stroke::solid;
+};
+
+struct ChartPoint {
+  double x = 0;
+  double y = 0;                     ///< not finite: the curve is interrupted here
+  std::optional<double> deviation;  ///< half the height of the band
+};
+
+struct ChartSeries {
+  std::string name;  ///< what a browser shows when the pointer rests on the curve
+  LineStyle style;
+  std::vector<ChartPoint> points;  ///< from left to right
+};
+
+/// The axes fit the series; a quantity that is never negative has an axis that is never negative.
+struct ChartPanel {
+  std::string title;
+  std::string x_title;
+  std::string y_title;
+  std::vector<ChartSeries> series;
+};
+
+struct ChartKey {
+  std::string text;
+  LineStyle style;
+};
+
+struct LineChart {
+  std::string title;
+  std::string subtitle;
+  std::vector<ChartKey> legend;
+  std::vector<ChartPanel> panels;  ///< row by row
+  std::size_t across = 1;          ///< how many stand side by side
+};
+
+/// The whole file. The same chart gives the same bytes; any text is fit for XML.
+std::string to_svg(const LineChart& chart);
+
+}  // namespace sadam::report

@@ -1,0 +1,232 @@
+#include "report/run_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "base/quantities.h"
+#include "base/usage_error.h"
+#include "report/recipe_values.h"
+#include "report/run_summary.h"
+#include "train/recipe/field_table.h"
+
+namespace sadam::report {
+namespace {
+
+/// A column of the list: what it is called and where it comes from.
+struct RunColumn {
+  Column column;
+  bool brief;
+  std::function<Cell(const RunSummary&)> cell;
+};
+
+Cell recipe_cell(const RunSummary& run, const std::function<Cell(const train::Recipe&)>& cell) {
+  return run.recipe ? cell(*run.recipe) : Cell();
+}
+
+Cell number_cell(const std::optional<double>& value, int digits) {
+  return value ? Cell::number(*value, digits) : Cell();
+}
+
+Cell percent_cell(const std::optional<double>& fraction) {
+  return fraction ? Cell::number(100 * *fraction, 2) : Cell();
+}
+
+Cell duration_cell(const std::optional<double>& seconds) {
+  return seconds ? Cell(*seconds, base::duration(*seconds)) : Cell();
+}
+
+Cell epochs_cell(const RunSummary& run) {
+  const auto of = run.recipe ? fmt::format("{}", run.recipe->train.epochs) : "?";
+  return {run.epochs_done, fmt::format("{}/{}", run.epochs_done, of)};
+}
+
+std::vector<RunColumn> run_columns() {
+  const auto from_recipe = [](auto cell) {
+    return [cell](const RunSummary& run) { return recipe_cell(run, cell); };
+  };
+  using Run = const RunSummary&;
+  using Recipe = const train::Recipe&;
+  return {
+      {{"name", "run"}, true, [](Run run) { return Cell(run.name); }},
+      {{"state", "state"}, true, [](Run run) { return Cell(std::string(to_string(run.state))); }},
+      {{"data", "data"}, true, from_recipe([](Recipe recipe) { return Cell(recipe.data.name); })},
+      {{"model", "model"}, true, from_recipe([](Recipe recipe) { return Cell(short_model(recipe)); })},
+      {{"optimizer", "optimizer"}, true, from_recipe([](Recipe recipe) {
+         return Cell(short_optimizer(recipe));
+       })},
+      {{"seed", "seed", Align::right}, true, from_recipe([](Recipe recipe) {
+         return Cell::count(recipe.seed);
+       })},
+      {{"epochs", "epochs", Align::right}, true, epochs_cell},
+      {{"best", "best %", Align::right}, true, [](Run run) { return percent_cell(run.best_accuracy); }},
+      {{"last", "last %", Align::right}, true, [](Run run) { return percent_cell(run.last_accuracy); }},
+      {{"brake", "brake", Align::right}, true, [](Run run) { return number_cell(run.mean_brake, 2); }},
+      {{"time", "time", Align::right}, true, [](Run run) { return duration_cell(run.train_seconds); }},
+      {{"steps", "steps", Align::right}, false, [](Run run) { return Cell::count(run.steps); }},
+      {{"best_epoch", "epoch of best", Align::right},
+       false,
+       [](Run run) { return run.best_epoch ? Cell::count(*run.best_epoch) : Cell(); }},
+      {{"test_loss", "test loss", Align::right},
+       false,
+       [](Run run) { return number_cell(run.last_test_loss, 4); }},
+      {{"lgi", "ρ", Align::right}, false, [](Run run) { return number_cell(run.mean_lgi, 3); }},
+      {{"step_time", "time per step", Align::right},
+       false,
+       [](Run run) {
+         return run.seconds_per_step
+                    ? Cell(*run.seconds_per_step, fmt::format("{:.1f} ms", 1000 * *run.seconds_per_step))
+                    : Cell();
+       }},
+      {{"evaluate_time", "evaluation", Align::right},
+       false,
+       [](Run run) { return duration_cell(run.evaluate_seconds); }},
+      {{"memory", "memory", Align::right},
+       false,
+       [](Run run) {
+         return run.peak_memory ? Cell(*run.peak_memory, base::memory(*run.peak_memory)) : Cell();
+       }},
+      {{"folder", "folder"}, false, [](Run run) { return Cell(run.folder.string()); }},
+  };
+}
+
+/// All columns there are: those above, and the recipe's fields but for the seed, which is one of those above.
+class RunTable {
+ public:
+  RunTable() : summaries_(run_columns()) {
+    for (const auto& summary : summaries_) columns_.push_back(summary.column);
+    for (const auto& field : train::field_table())
+      if (field.name() != "seed") columns_.push_back({field.name(), field.name()});
+    for (const auto& column : columns_) keys_.push_back(column.key);
+  }
+
+  const std::vector<Column>& columns() const { return columns_; }
+  bool is_brief(std::size_t index) const { return index < summaries_.size() && summaries_[index].brief; }
+
+  std::size_t index_of(const std::string& key, std::string_view option) const {
+    const auto found = std::find(keys_.begin(), keys_.end(), key);
+    if (found == keys_.end())
+      throw UsageError(fmt::format("{}: there is no column or recipe field '{}'{}", option, key,
+                                   base::suggestion(key, keys_)));
+    return static_cast<std::size_t>(found - keys_.begin());
+  }
+
+  std::vector<Cell> row(const RunSummary& run) const {
+    std::vector<Cell> cells;
+    for (const auto& summary : summaries_) cells.push_back(summary.cell(run));
+    if (run.recipe) {
+      for (auto& value : recipe_values(*run.recipe))
+        if (value.name != "seed") cells.push_back(std::move(value.cell));
+    }
+    cells.resize(columns_.size());
+    return cells;
+  }
+
+ private:
+  std::vector<RunColumn> summaries_;
+  std::vector<Column> columns_;
+  std::vector<std::string> keys_;
+};
+
+struct Condition {
+  std::size_t column;
+  std::string wanted;
+};
+
+Condition condition_of(const std::string& text, const RunTable& table) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos)
+    throw UsageError("--where takes field=value, such as optimizer.name=sadam, and not '" + text + "'");
+  return {table.index_of(text.substr(0, equals), "--where"), text.substr(equals + 1)};
+}
+
+std::optional<double> number_in(const Value& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  const auto* real = std::get_if<double>(&value);
+  return real && !std::isnan(*real) ? std::optional(*real) : std::nullopt;
+}
+
+/// A number matches however it is written ("0.001", "1e-3"), and as the table shows it ("15.96").
+bool holds(const Condition& condition, const std::vector<Cell>& row) {
+  const auto& cell = row[condition.column];
+  const auto& wanted = condition.wanted;
+  if (std::holds_alternative<std::monostate>(cell.value)) return wanted.empty();
+  if (cell.text == wanted) return true;
+  const auto number = number_in(cell.value);
+  if (!number) return false;
+  double parsed = 0;
+  const auto* end = wanted.data() + wanted.size();
+  const auto [rest, error] = std::from_chars(wanted.data(), end, parsed);
+  return error == std::errc() && rest == end && parsed == *number;
+}
+
+/// Numbers by size, texts by their bytes.
+bool comes_before(const Value& a, const Value& b) {
+  const auto x = number_in(a);
+  const auto y = number_in(b);
+  return x && y ? *x < *y : a < b;
+}
+
+bool is_missing(const Value& value) {
+  const auto* real = std::get_if<double>(&value);
+  return std::holds_alternative<std::monostate>(value) || (real && std::isnan(*real));
+}
+
+/// What is missing comes last, whichever way the rest goes.
+void sort_rows(std::vector<std::vector<Cell>>& rows, std::size_t column, bool reverse) {
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
+    const auto& x = a[column].value;
+    const auto& y = b[column].value;
+    if (is_missing(x) || is_missing(y)) return !is_missing(x) && is_missing(y);
+    return reverse ? comes_before(y, x) : comes_before(x, y);
+  });
+}
+
+TextTable brief_part(const TextTable& full, const RunTable& table) {
+  TextTable brief;
+  std::vector<std::size_t> indices(full.columns.size());
+  std::iota(indices.begin(), indices.end(), std::size_t{0});
+  std::erase_if(indices, [&](std::size_t i) { return !table.is_brief(i); });
+  for (const auto i : indices) brief.columns.push_back(full.columns[i]);
+  for (const auto& row : full.rows) {
+    std::vector<Cell> cells;
+    for (const auto i : indices) cells.push_back(row[i]);
+    brief.add(std::move(cells));
+  }
+  return brief;
+}
+
+}  // namespace
+
+RunList list_runs(const RunQuery& query) {
+  const RunTable table;
+  std::vector<Condition> conditions;
+  for (const auto& text : query.where) conditions.push_back(condition_of(text, table));
+  const auto sorted_by = table.index_of(query.sort.empty() ? "name" : query.sort, "--sort");
+
+  RunList list;
+  list.full.columns = table.columns();
+  for (const auto& run : summarise_all(query.root)) {
+    ++list.found;
+    auto row = table.row(run);
+    const bool wanted = std::all_of(conditions.begin(), conditions.end(),
+                                    [&](const auto& condition) { return holds(condition, row); });
+    // Without its recipe a run cannot be told apart from those that are wanted.
+    if (!run.problem.empty() && (wanted || !run.recipe)) {
+      list.problems.push_back(run.problem);
+      if (run.state == RunState::damaged) ++list.damaged;
+    }
+    if (wanted) list.full.add(std::move(row));
+  }
+  sort_rows(list.full.rows, sorted_by, query.reverse);
+  list.brief = brief_part(list.full, table);
+  return list;
+}
+
+}  // namespace sadam::report

@@ -1,0 +1,33 @@
+// What `sadam runs` lists: a row a run, filtered and sorted by any column or recipe field.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "report/text_table.h"
+
+namespace sadam::report {
+
+struct RunQuery {
+  std::filesystem::path root = "runs";
+  std::vector<std::string> where;  ///< "optimizer.name=sadam"; all must hold
+  std::string sort;                ///< a column or field; "" sorts by name
+  bool reverse = false;
+};
+
+struct RunList {
+  TextTable brief;  ///< the columns that fit a terminal
+  TextTable full;   ///< these, the other results, and every recipe field
+  /// A sentence for each run in the list that was cut short or is damaged, and for each damaged one of which
+  /// it cannot be said whether it belongs there.
+  std::vector<std::string> problems;
+  std::size_t found = 0;    ///< runs below the root, before filtering
+  std::size_t damaged = 0;  ///< how many of the problems are damaged files
+};
+
+/// Throws a UsageError for a column or field that does not exist, with the nearest one that does.
+RunList list_runs(const RunQuery& query);
+
+}  // namespace sadam::report

@@ -1,0 +1,150 @@
+#include "report/run_summary.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <sadam/error.h>
+
+#include "base/descriptor.h"
+#include "train/recipe/source.h"
+
+namespace sadam::report {
+namespace {
+
+/// Whether a process holds the folder's lock. It can only be found out by asking for it, so this asks for a
+/// shared one, which other readers may hold as well, and gives it back at once.
+bool is_locked(const std::filesystem::path& folder) {
+  const base::Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return file.number() >= 0 && ::flock(file.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+/// The message, with the file in front unless it is named already.
+std::string about(const std::filesystem::path& file, const std::string& message) {
+  return message.find(file.filename().string()) == std::string::npos ? file.string() + ": " + message
+                                                                     : message;
+}
+
+train::Recipe read_recipe(const train::RunPaths& paths) {
+  train::RecipeSource source;
+  source.add_file(paths.recipe());
+  return source.resolve();
+}
+
+void take_steps(RunSummary& run, const std::vector<train::StepEvent>& steps) {
+  if (steps.empty()) return;
+  double brake = 0;
+  double lgi = 0;
+  for (const auto& step : steps) {
+    brake += step.brake;
+    lgi += step.lgi;
+  }
+  const auto count = static_cast<double>(steps.size());
+  run.steps = steps.back().step;
+  run.mean_brake = brake / count;
+  if (std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.probed; }))
+    run.mean_lgi = lgi / count;
+}
+
+void take_epochs(RunSummary& run, std::vector<train::EpochEvent> epochs) {
+  run.epochs = std::move(epochs);
+  if (run.epochs.empty()) return;
+  // The first of equals. A NaN is never the best.
+  for (const auto& epoch : run.epochs) {
+    if (epoch.test_accuracy > run.best_accuracy.value_or(-1)) {
+      run.best_accuracy = epoch.test_accuracy;
+      run.best_epoch = epoch.epoch;
+    }
+  }
+  const auto& last = run.epochs.back();
+  run.epochs_done = last.epoch;
+  run.last_accuracy = last.test_accuracy;
+  run.last_test_loss = last.test_loss;
+  run.train_seconds = last.train_seconds;
+  run.evaluate_seconds = last.evaluate_seconds;
+  if (last.step > 0) run.seconds_per_step = last.train_seconds / static_cast<double>(last.step);
+  run.peak_memory = last.peak_memory;
+}
+
+}  // namespace
+
+std::string_view to_string(RunState state) {
+  switch (state) {
+    case RunState::finished:
+      return "finished";
+    case RunState::running:
+      return "running";
+    case RunState::stopped:
+      return "stopped";
+    case RunState::damaged:
+      return "damaged";
+  }
+  return "damaged";
+}
+
+RunSummary summarise(const train::RunPaths& paths, std::string name) {
+  RunSummary run;
+  run.name = std::move(name);
+  run.folder = paths.folder;
+  const auto damaged = [&](const std::filesystem::path& file, const Error& error) {
+    run.state = RunState::damaged;
+    if (run.problem.empty()) run.problem = about(file, error.what());
+  };
+
+  // Asked first: a run that ends while its events are read is then called running, and not cut short.
+  const bool locked = is_locked(paths.folder);
+  std::size_t cut_line = 0;
+  try {
+    // A run that has just begun has no events yet. A file that cannot even be looked at is left to the
+    // reader.
+    std::error_code trouble;
+    if (std::filesystem::exists(paths.events(), trouble) || trouble) {
+      auto events = train::read_events(paths.events());
+      take_steps(run, events.steps);
+      take_epochs(run, std::move(events.epochs));
+      for (auto& note : events.notes) run.notes.push_back(std::move(note.text));
+      cut_line = events.cut_line;
+    }
+  } catch (const Error& error) {
+    damaged(paths.events(), error);
+  }
+  try {
+    run.recipe = read_recipe(paths);
+  } catch (const Error& error) {
+    damaged(paths.recipe(), error);
+  }
+  if (run.state == RunState::damaged) return run;
+
+  if (run.epochs_done >= run.recipe->train.epochs)
+    run.state = RunState::finished;
+  else if (locked)
+    run.state = RunState::running;
+  if (cut_line > 0 && !locked) {
+    run.problem = fmt::format(
+        "{} ends in the middle of line {}, as a killed run leaves it; go on with: sadam train --resume {}",
+        paths.events().string(), cut_line, paths.folder.string());
+  }
+  return run;
+}
+
+std::vector<RunSummary> summarise_all(const std::filesystem::path& root) {
+  std::vector<RunSummary> runs;
+  for (const auto& paths : train::find_runs(root)) {
+    auto name = paths.folder.lexically_relative(root).string();
+    if (name.empty() || name == ".") name = paths.folder.filename().string();
+    runs.push_back(summarise(paths, std::move(name)));
+  }
+  return runs;
+}
+
+std::optional<double> seconds_to_reach(const RunSummary& run, double accuracy) {
+  for (const auto& epoch : run.epochs)
+    if (epoch.test_accuracy >= accuracy) return epoch.train_seconds;
+  return std::nullopt;
+}
+
+}  // namespace sadam::report

@@ -1,0 +1,61 @@
+// A run's folder, read: what was asked for, how far it came, how well it did.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/recipe/recipe.h"
+#include "train/record/events.h"
+#include "train/record/run_folder.h"
+
+namespace sadam::report {
+
+enum class RunState {
+  finished,  ///< the last epoch of the recipe is done
+  running,   ///< a process holds the folder
+  stopped,   ///< neither: it can be resumed
+  damaged,   ///< a file in it cannot be read
+};
+std::string_view to_string(RunState state);
+
+struct RunSummary {
+  std::string name;
+  std::filesystem::path folder;
+  RunState state = RunState::stopped;
+  std::optional<train::Recipe> recipe;  ///< none if run.toml cannot be read
+
+  std::int64_t steps = 0;
+  std::int64_t epochs_done = 0;
+  std::optional<double> best_accuracy;  ///< on the test set, between 0 and 1
+  std::optional<std::int64_t> best_epoch;
+  std::optional<double> last_accuracy;
+  std::optional<double> last_test_loss;
+  std::optional<double> mean_brake;  ///< over all steps, as a `matched` control takes it
+  std::optional<double> mean_lgi;    ///< over all steps; none where no step probed
+  std::optional<double> train_seconds;
+  std::optional<double> evaluate_seconds;
+  std::optional<double> seconds_per_step;   ///< evaluation left out
+  std::optional<std::int64_t> peak_memory;  ///< bytes
+
+  std::vector<train::EpochEvent> epochs;
+  std::vector<std::string> notes;
+
+  /// One sentence on what is wrong with the folder and the way out; "" if nothing is.
+  std::string problem;
+};
+
+/// Never throws for what is in the folder: a file that cannot be read makes the run `damaged`.
+RunSummary summarise(const train::RunPaths& paths, std::string name);
+
+/// Every run below `root`, named by its folder relative to it.
+std::vector<RunSummary> summarise_all(const std::filesystem::path& root);
+
+/// Training time, evaluation left out, up to the end of the first epoch whose test accuracy reaches
+/// `accuracy` (between 0 and 1). None if no epoch does.
+std::optional<double> seconds_to_reach(const RunSummary& run, double accuracy);
+
+}  // namespace sadam::report

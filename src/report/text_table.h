@@ -1,0 +1,56 @@
+// Tables, laid out in one place: for a terminal, for a document, for other programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace sadam::report {
+
+/// What a cell means to a program: nothing, a truth, a number or a text.
+using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
+
+/// A value, and how a person reads it.
+struct Cell {
+  Value value;
+  std::string text = "–";
+
+  /// "–" for a person, nothing (CSV) or null (JSON) for a program.
+  Cell() = default;
+  Cell(std::string words);
+  Cell(const char* words) : Cell(std::string(words)) {}
+  Cell(Value what, std::string words) : value(std::move(what)), text(std::move(words)) {}
+
+  static Cell number(double value, int digits);
+  static Cell count(std::int64_t value);
+};
+
+enum class Align { left, right };
+
+struct Column {
+  std::string key;    ///< its name in CSV and JSON
+  std::string title;  ///< what stands above it elsewhere
+  Align align = Align::left;
+};
+
+struct TextTable {
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;
+
+  /// Throws an Error if the row has not one cell for each column.
+  void add(std::vector<Cell> row);
+};
+
+/// Padded columns under a rule. Control characters are shown as '?'.
+std::string to_text(const TextTable& table);
+/// A GitHub-flavoured Markdown table, readable as it is.
+std::string to_markdown(const TextTable& table);
+/// Keys first, then a line a row, of values rather than texts; quoted as RFC 4180 says. Numbers keep every
+/// digit.
+std::string to_csv(const TextTable& table);
+/// An array of objects, one a row. A number that is not finite becomes null.
+std::string to_json(const TextTable& table);
+
+}  // namespace sadam::report

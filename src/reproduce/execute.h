@@ -1,0 +1,27 @@
+// Runs what a plan lacks.
+#pragma once
+
+#include <atomic>
+#include <iosfwd>
+#include <map>
+#include <string>
+
+#include "reproduce/plan.h"
+
+namespace sadam::train {
+class Progress;
+}
+
+namespace sadam::reproduce {
+
+struct Execution {
+  bool stopped = false;  ///< by `stop`, with everything saved
+  /// Columns that could not be run, and why: their data or weights are not here.
+  std::map<std::size_t, std::string> unavailable;
+};
+
+/// Trains every run that is not finished, from where it was left. `out` is told which one is next.
+Execution execute(const Plan& plan, train::Progress& progress, const std::atomic<bool>& stop,
+                  std::ostream& out);
+
+}  // namespace sadam::reproduce

@@ -1,0 +1,219 @@
+#include "reproduce/plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/nearest.h"
+#include "base/usage_error.h"
+#include "train/recipe/source.h"
+
+namespace sadam::reproduce {
+namespace {
+
+template <class Keyed>
+std::vector<std::string> keys_of(const std::vector<Keyed>& items) {
+  std::vector<std::string> keys;
+  for (const auto& item : items) keys.push_back(item.key);
+  return keys;
+}
+
+bool contains(const std::vector<std::string>& list, const std::string& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+void apply_quick(TableRecipe& table) {
+  auto& quick = table.quick;
+  if (!quick.seeds.empty()) table.seeds = quick.seeds;
+  if (!quick.columns.empty()) table.columns = quick.columns;
+  if (!quick.rows.empty())
+    std::erase_if(table.rows, [&](const TableRow& row) { return !contains(quick.rows, row.key); });
+}
+
+// Whether `--only` takes this cell in. The names have been checked.
+bool is_selected(const std::vector<std::string>& only, const std::string& column, const std::string& row) {
+  return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& wish) {
+           return wish == column || wish == row || wish == column + "/" + row;
+         });
+}
+
+void check_only(const TableRecipe& table, const std::vector<std::string>& only) {
+  auto valid = keys_of(table.columns);
+  const auto rows = keys_of(table.rows);
+  valid.insert(valid.end(), rows.begin(), rows.end());
+  for (const auto& wish : only) {
+    const auto slash = wish.find('/');
+    const bool known = slash == std::string::npos ? contains(valid, wish)
+                                                  : contains(keys_of(table.columns), wish.substr(0, slash)) &&
+                                                        contains(rows, wish.substr(slash + 1));
+    if (!known)
+      throw UsageError("--only " + wish + ": there is no such column or row" + base::suggestion(wish, valid) +
+                       ".");
+  }
+}
+
+train::Recipe resolve(const TableRecipe& table, const Request& request, const TableColumn& column,
+                      const TableRow& row, bool as_in_paper) {
+  train::RecipeSource source;
+  source.ignore("table");
+  source.add_text(table.text, table.name + ".toml");
+  const auto apply = [&](const std::vector<std::string>& assignments) {
+    for (const auto& assignment : assignments) source.set(assignment);
+  };
+  if (request.quick && !as_in_paper) apply(table.quick.set);
+  apply(column.set);
+  apply(row.set);
+  if (!as_in_paper) {
+    if (request.epochs) source.set("train.epochs=" + std::to_string(*request.epochs));
+    apply(request.set);
+  }
+  return source.resolve();
+}
+
+train::Recipe adamw_like(const train::Recipe& row) {
+  auto recipe = row;
+  recipe.optimizer = {};
+  recipe.optimizer.name = "adamw";
+  recipe.optimizer.lr = row.optimizer.lr;
+  recipe.optimizer.beta1 = row.optimizer.beta1;
+  recipe.optimizer.beta2 = row.optimizer.beta2;
+  recipe.optimizer.eps = row.optimizer.eps;
+  recipe.optimizer.weight_decay = row.optimizer.weight_decay;
+  return recipe;
+}
+
+train::Recipe control_recipe(Control control, const train::Recipe& row, const std::filesystem::path& run) {
+  auto recipe = adamw_like(row);
+  if (control == Control::cosine) {
+    recipe.schedule = {};
+    recipe.schedule.name = "cosine";
+  } else {
+    recipe.control.kind = to_string(control);
+    recipe.control.run = run.string();
+  }
+  return recipe;
+}
+
+// Adds the runs of one cell, for one seed.
+void add_cell(Plan& plan, const Request& request, const std::filesystem::path& folder, PlannedRun run) {
+  const auto& row = plan.table.rows[run.row];
+  const auto seed = "seed-" + std::to_string(run.seed);
+  run.recipe.seed = run.seed;
+  run.folder = folder / row.key / seed;
+  plan.runs.push_back(run);
+  if (!request.controls || !row.controls || run.recipe.optimizer.name != "sadam") return;
+  const auto controlled = run;
+  for (const auto control : {Control::matched, Control::shuffled}) {
+    run.control = control;
+    run.recipe = control_recipe(control, controlled.recipe, controlled.folder);
+    run.folder = folder / (row.key + "." + to_string(control)) / seed;
+    plan.runs.push_back(run);
+  }
+}
+
+void add_cosine(Plan& plan, const std::filesystem::path& folder, PlannedRun run) {
+  run.row = plan.table.rows.size();
+  run.control = Control::cosine;
+  run.recipe = control_recipe(Control::cosine, run.recipe, {});
+  run.recipe.seed = run.seed;
+  run.folder = folder / "adamw.cosine" / ("seed-" + std::to_string(run.seed));
+  plan.runs.push_back(run);
+}
+
+// Where the data are and how many threads there are changes no result that is compared.
+bool decides_something(const std::string& assignment) {
+  return !assignment.starts_with("data.root") && !assignment.starts_with("train.threads") &&
+         !assignment.starts_with("train.checkpoint_every");
+}
+
+std::vector<std::string> differences_of(const TableRecipe& paper, const TableRecipe& table,
+                                        const Request& request, const train::Recipe& used) {
+  std::vector<std::string> differences;
+  const auto standard = resolve(paper, request, paper.columns.front(), paper.rows.front(), true);
+  if (used.train.epochs != standard.train.epochs)
+    differences.push_back(std::to_string(used.train.epochs) + " epochs instead of " +
+                          std::to_string(standard.train.epochs));
+  if (request.quick) {
+    if (!table.quick.columns.empty())
+      differences.emplace_back("other data than the paper's, so its numbers are not comparable");
+    if (used.data.train_images > 0)
+      differences.push_back("only " + std::to_string(used.data.train_images) + " training images and " +
+                            std::to_string(used.data.test_images) + " test images");
+    if (used.model.weights != standard.model.weights)
+      differences.emplace_back("random weights instead of pretrained ones");
+    if (used.data.pixels != standard.data.pixels)
+      differences.push_back("images of " + std::to_string(used.data.pixels) + " pixels instead of " +
+                            std::to_string(standard.data.pixels));
+  }
+  for (const auto& assignment : request.set)
+    if (decides_something(assignment)) differences.push_back("--set " + assignment);
+  differences.push_back(table.seeds.size() == 1 ? "one seed" : std::to_string(table.seeds.size()) + " seeds");
+  differences.emplace_back("other hardware, so times compare only with each other");
+  differences.insert(differences.end(), table.notes.begin(), table.notes.end());
+  return differences;
+}
+
+}  // namespace
+
+std::string to_string(Control control) {
+  switch (control) {
+    case Control::matched:
+      return "matched";
+    case Control::shuffled:
+      return "shuffled";
+    case Control::cosine:
+      return "cosine";
+    case Control::none:
+      break;
+  }
+  return "none";
+}
+
+std::string PlannedRun::label(const TableRecipe& table) const {
+  auto text = table.columns[column].key + "/" + (row < table.rows.size() ? table.rows[row].key : "adamw");
+  if (control != Control::none) text += " " + to_string(control);
+  return text + ", seed " + std::to_string(seed);
+}
+
+std::string variant_of(const Request& request) {
+  std::string variant = request.quick ? "-quick" : "";
+  if (request.epochs) variant += "-" + std::to_string(*request.epochs) + "-epochs";
+  return variant;
+}
+
+Plan make_plan(TableRecipe table, const Request& request) {
+  const auto paper = table;
+  if (request.quick) apply_quick(table);
+  if (!request.seeds.empty()) table.seeds = request.seeds;
+  check_only(table, request.only);
+  std::erase_if(table.columns, [&](const TableColumn& column) {
+    return std::none_of(table.rows.begin(), table.rows.end(),
+                        [&](const TableRow& row) { return is_selected(request.only, column.key, row.key); });
+  });
+
+  Plan plan;
+  plan.table = table;
+  const auto name = table.name + variant_of(request);
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    const auto folder = request.root / name / table.columns[column].key;
+    for (const auto seed : table.seeds) {
+      std::optional<PlannedRun> controlled;
+      for (std::size_t row = 0; row < table.rows.size(); ++row) {
+        if (!is_selected(request.only, table.columns[column].key, table.rows[row].key)) continue;
+        PlannedRun run;
+        run.column = column;
+        run.row = row;
+        run.seed = seed;
+        run.recipe = resolve(table, request, table.columns[column], table.rows[row], false);
+        if (run.recipe.optimizer.name == "sadam" && table.rows[row].controls && request.controls)
+          controlled = run;
+        add_cell(plan, request, folder, run);
+      }
+      if (controlled) add_cosine(plan, folder, *controlled);
+    }
+  }
+  if (plan.runs.empty()) throw UsageError("--only selects nothing of " + table.name + ".");
+  plan.differences = differences_of(paper, table, request, plan.runs.front().recipe);
+  return plan;
+}
+
+}  // namespace sadam::reproduce

@@ -1,0 +1,59 @@
+// Which runs a table needs, and where they are.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reproduce/table_recipe.h"
+#include "train/recipe/recipe.h"
+
+namespace sadam::reproduce {
+
+/// What the command line asks for.
+struct Request {
+  bool quick = false;
+  bool controls = true;
+  std::optional<std::int64_t> epochs;
+  std::vector<std::int64_t> seeds;  ///< empty: the table's own
+  /// "cifar100", "adamw" or "cifar100/sadam-k2": a column, a row, or both; several add up; empty: everything.
+  std::vector<std::string> only;
+  std::vector<std::string> set;  ///< changes to every run
+  std::filesystem::path root = "runs";
+};
+
+/// What is left of S-Adam's effect when the brake no longer answers to the loss.
+enum class Control {
+  none,      ///< the row itself
+  matched,   ///< AdamW × the mean brake of the row's run with the same seed
+  shuffled,  ///< AdamW × that run's brakes in random order
+  cosine,    ///< AdamW, the learning rate falling to 0; one for all rows
+};
+std::string to_string(Control control);
+
+struct PlannedRun {
+  std::size_t column = 0;  ///< index into Plan::table.columns
+  std::size_t row = 0;     ///< index into Plan::table.rows; of a `cosine` control: rows.size()
+  Control control = Control::none;
+  std::int64_t seed = 0;
+  train::Recipe recipe;
+  std::filesystem::path folder;
+
+  std::string label(const TableRecipe& table) const;  ///< "cifar100/sadam-k2 matched, seed 42"
+};
+
+struct Plan {
+  TableRecipe table;                     ///< with --quick and --only applied
+  std::vector<PlannedRun> runs;          ///< in an order in which a control comes after what it controls
+  std::vector<std::string> differences;  ///< from the paper, a sentence each
+};
+
+/// What names get behind them, so that short runs never mix with full ones: "", "-quick", "-3-epochs".
+std::string variant_of(const Request& request);
+
+/// Throws a UsageError for a selection that is empty or names nothing, and for what a recipe refuses.
+Plan make_plan(TableRecipe table, const Request& request);
+
+}  // namespace sadam::reproduce

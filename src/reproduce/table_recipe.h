@@ -1,0 +1,70 @@
+// A table of the paper as data: rows and columns, each a few changes to one recipe, and the paper's numbers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sadam::reproduce {
+
+struct TableColumn {
+  std::string key;
+  std::string title;
+  std::vector<std::string> set;  ///< "data.name = 'cifar100'"
+};
+
+struct TableRow {
+  std::string key;
+  std::string title;
+  std::vector<std::string> set;
+  bool controls = true;                         ///< S-Adam rows get controls; not where the brake is always 1
+  std::map<std::string, double> paper;          ///< best test accuracy in percent, by column
+  std::map<std::string, double> paper_seconds;  ///< convergence time, by column
+};
+
+struct TableRecipe {
+  std::string name;  ///< "table1"
+  std::string text;  ///< the whole TOML: its fields outside [table] are the recipe that all cells share
+  std::string title;
+  std::string baseline;  ///< key of the row whose best accuracy defines convergence; "" if there is none
+  std::vector<std::int64_t> seeds;
+  std::vector<std::string> notes;  ///< what always differs from the paper
+  std::vector<TableColumn> columns;
+  std::vector<TableRow> rows;
+
+  /// What --quick changes.
+  struct Quick {
+    std::vector<std::int64_t> seeds;
+    std::vector<std::string> rows;  ///< keys; empty: all
+    std::vector<std::string> set;
+    std::vector<TableColumn> columns;  ///< empty: the table's own
+  } quick;
+};
+
+/// A figure: the curves of some runs of a table.
+struct FigureRecipe {
+  std::string key;
+  std::string title;
+  std::string table;
+  std::vector<std::string> columns;  ///< keys; empty: all
+  std::vector<std::string> rows;
+  std::vector<std::string> measures;  ///< "test_accuracy", "train_loss", "test_loss": a panel each
+};
+
+/// `origin` names the text in messages. Throws a UsageError that names the field.
+TableRecipe read_table(std::string_view toml, std::string_view name, std::string_view origin);
+std::vector<FigureRecipe> read_figures(std::string_view toml, std::string_view origin);
+
+/// The recipes that are built into the program: table1 … table5, curves.
+struct BuiltIn {
+  std::string_view name;
+  std::string_view text;
+};
+const std::vector<BuiltIn>& built_in_recipes();
+
+/// A built-in table by name, or a TOML file by path. Throws a UsageError with the nearest name.
+TableRecipe find_table(const std::string& name_or_path);
+
+}  // namespace sadam::reproduce

@@ -1,0 +1,95 @@
+// What a person sees of a run while it goes: a live line on a terminal, plain lines elsewhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "train/record/events.h"
+
+namespace sadam::train {
+
+enum class ProgressStyle {
+  quiet,  ///< nothing
+  plain,  ///< a line per epoch and one about every 30 seconds: for files and pipes
+  live,   ///< a line per epoch, and below them one that is redrawn up to ten times a second
+};
+
+/// Live on a terminal that understands escape sequences (TERM is set and not "dumb"), plain elsewhere.
+ProgressStyle progress_style(std::FILE* stream);
+
+/// Seconds since some moment, never going back.
+double steady_seconds();
+
+/// The columns of the terminal behind a stream; 80 where there is none.
+std::size_t terminal_columns(std::FILE* stream);
+
+/// How to show it. The functions are there to be replaced in tests.
+struct ProgressOptions {
+  ProgressStyle style = ProgressStyle::plain;
+  std::function<double()> clock = steady_seconds;
+  std::function<std::size_t()> columns = [] { return terminal_columns(stderr); };
+};
+
+/// Fed by the trainer. Loss, ρ, brake and speed are means over the last 50 steps. Each line is flushed at
+/// once.
+///
+///     Progress progress(std::cerr, {.style = quiet ? ProgressStyle::quiet : progress_style(stderr)});
+class Progress {
+ public:
+  explicit Progress(std::ostream& out, ProgressOptions options = {});
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  /// Takes the live line away, so that an error message begins on an empty line.
+  ~Progress();
+
+  /// `steps_done`: how far an earlier process came, if this one goes on with its run.
+  void start(std::string_view name, std::int64_t epochs, std::int64_t steps_per_epoch,
+             std::int64_t steps_done = 0);
+  /// `train_seconds`: since the start of the run, evaluation and pauses left out, so that these distort
+  /// neither the speed nor the time left.
+  void step(const StepEvent& event, double train_seconds);
+  void epoch(const EpochEvent& event);
+  void note(std::string_view text);
+  void finish();
+
+ private:
+  struct Sample {
+    double loss;
+    double lgi;
+    double brake;
+    bool probed;
+    double train_seconds;
+  };
+  struct Means {
+    double loss = 0;
+    std::optional<double> lgi;    ///< none if no step was probed
+    std::optional<double> brake;  ///< none if nothing brakes and nothing is probed
+  };
+
+  Means means() const;
+  double seconds_per_step() const;
+  double seconds_left() const;
+  std::string state_line(bool bar) const;
+  void draw();
+  void print(std::string_view line);
+
+  std::ostream& out_;
+  ProgressOptions options_;
+  std::int64_t epochs_ = 0;
+  std::int64_t steps_per_epoch_ = 0;
+  std::int64_t epoch_ = 0;
+  std::int64_t step_ = 0;
+  double evaluate_seconds_ = 0;  ///< per epoch
+  std::deque<Sample> recent_;
+  double last_shown_ = 0;
+  bool line_is_drawn_ = false;
+};
+
+}  // namespace sadam::train

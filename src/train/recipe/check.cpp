@@ -1,0 +1,186 @@
+#include "train/recipe/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/nearest.h"
+#include "base/quote.h"
+#include "base/usage_error.h"
+
+namespace sadam::train {
+namespace {
+
+[[noreturn]] void refuse(const Entry& entry, std::string_view sentence) {
+  throw UsageError(fmt::format("{}: {}{}", entry.where, sentence, sentence.ends_with('?') ? "" : "."));
+}
+
+std::vector<std::string> keys_of(std::string_view table) {
+  std::vector<std::string> keys;
+  for (const auto& row : field_table()) {
+    if (row.table == table) keys.emplace_back(row.key);
+  }
+  return keys;
+}
+
+/// The full names of the fields that have this key in whatever table.
+std::vector<std::string> fields_with_key(std::string_view key) {
+  std::vector<std::string> names;
+  for (const auto& row : field_table()) {
+    if (row.key == key) names.push_back(row.name());
+  }
+  return names;
+}
+
+bool is_table(std::string_view name) {
+  const auto& names = table_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// A name that is neither a table nor a field outside all tables.
+[[noreturn]] void refuse_outer_name(const Entry& entry, const std::string& name) {
+  auto valid = keys_of("");
+  valid.insert(valid.end(), table_names().begin(), table_names().end());
+  const auto elsewhere = fields_with_key(name);
+  const auto hint = elsewhere.empty() ? base::suggestion(name, valid)
+                                      : fmt::format("; did you mean '{}'?", fmt::join(elsewhere, "' or '"));
+  refuse(entry, fmt::format("a recipe has no field or table {}{}", base::in_quotes(name), hint));
+}
+
+[[noreturn]] void refuse_inner_name(const Entry& entry) {
+  const auto keys = keys_of(entry.table);
+  const auto elsewhere = fields_with_key(entry.key);
+  const auto hint = base::nearest(entry.key, keys).empty() && !elsewhere.empty()
+                        ? fmt::format("; did you mean '{}'?", fmt::join(elsewhere, "' or '"))
+                        : base::suggestion(entry.key, keys);
+  refuse(entry, fmt::format("'{}' has no field {}{}", entry.table, base::in_quotes(entry.key), hint));
+}
+
+/// One field's value on its way into the recipe.
+class Assignment {
+ public:
+  Assignment(const FieldRow& row, const Entry& entry) : row_(row), entry_(entry) {}
+
+  void operator()(std::string* slot) const {
+    const auto* const text = std::get_if<std::string>(&entry_.value);
+    if (text == nullptr) refuse_type("text in quotes");
+    check_text(*text);
+    *slot = *text;
+  }
+
+  void operator()(std::int64_t* slot) const {
+    const auto* const integer = std::get_if<std::int64_t>(&entry_.value);
+    if (integer == nullptr) refuse_type("an integer");
+    const auto& range = std::get<Integers>(row_.allowed);
+    if (*integer < range.least || *integer > range.most) refuse_value(fmt::format("{}", *integer));
+    *slot = *integer;
+  }
+
+  void operator()(double* slot) const {
+    const auto* const integer = std::get_if<std::int64_t>(&entry_.value);
+    const auto* const number = std::get_if<double>(&entry_.value);
+    if (integer == nullptr && number == nullptr) refuse_type("a number");
+    const double value = number != nullptr ? *number : static_cast<double>(*integer);
+    const auto& range = std::get<Numbers>(row_.allowed);
+    const bool high_enough = range.with_low ? value >= range.low : value > range.low;
+    const bool low_enough = range.with_high ? value <= range.high : value < range.high;
+    if (!std::isfinite(value) || !high_enough || !low_enough) refuse_value(fmt::format("{}", value));
+    *slot = value;
+  }
+
+  void operator()(bool* slot) const {
+    const auto* const flag = std::get_if<bool>(&entry_.value);
+    if (flag == nullptr) refuse_type("true or false");
+    *slot = *flag;
+  }
+
+ private:
+  void check_text(const std::string& text) const {
+    if (const auto* const choice = std::get_if<OneOf>(&row_.allowed)) {
+      if (std::find(choice->names.begin(), choice->names.end(), text) == choice->names.end())
+        refuse(entry_, fmt::format("{} is {}{}", row_.name(), base::in_quotes(text),
+                                   base::suggestion(text, choice->names)));
+      return;
+    }
+    if (text.empty() && !std::get<AnyText>(row_.allowed).may_be_empty)
+      refuse(entry_, fmt::format("{} is empty; leave it out for {}", row_.name(), standard()));
+    // Names of files cannot hold all of them, and in a table they would break the lines.
+    const auto is_control = [](char letter) {
+      const auto code = static_cast<unsigned char>(letter);
+      return code < 0x20 || code == 0x7f;
+    };
+    if (std::any_of(text.begin(), text.end(), is_control))
+      refuse(entry_, fmt::format("{} is {}, which has a control character in it; take it out", row_.name(),
+                                 base::in_quotes(text)));
+  }
+
+  std::string standard() const {
+    Recipe defaults;
+    return to_toml(row_.slot(defaults));
+  }
+
+  [[noreturn]] void refuse_type(std::string_view wanted) const {
+    refuse(entry_, fmt::format("{} is {}; it must be {}", row_.name(), describe(entry_.value), wanted));
+  }
+
+  [[noreturn]] void refuse_value(std::string_view given) const {
+    refuse(entry_, fmt::format("{} is {}; allowed are {}", row_.name(), given, describe(row_.allowed)));
+  }
+
+  const FieldRow& row_;
+  const Entry& entry_;
+};
+
+}  // namespace
+
+const FieldRow* checked_row(const Entry& entry) {
+  const auto& outer = entry.table.empty() ? entry.key : entry.table;
+  if (const auto* const row = find_row("", outer)) {
+    if (entry.table.empty()) return row;
+    refuse(entry, fmt::format("'{}' is a field and not a table; write {} = VALUE", outer, outer));
+  }
+  if (!is_table(outer)) refuse_outer_name(entry, outer);
+  if (entry.table.empty() || entry.opens_table) {
+    const auto* const other = std::get_if<OtherValue>(&entry.value);
+    if (other == nullptr || other->kind != table_kind)
+      refuse(entry, fmt::format("'{}' is {}; it must be a table, written [{}]", outer, describe(entry.value),
+                                outer));
+    return nullptr;
+  }
+  const auto* const row = find_row(entry.table, entry.key);
+  if (row == nullptr) refuse_inner_name(entry);
+  return row;
+}
+
+void assign(const FieldRow& row, const Entry& entry, Recipe& recipe) {
+  std::visit(Assignment(row, entry), row.slot(recipe));
+}
+
+void check_together(const Recipe& recipe) {
+  const auto& optimizer = recipe.optimizer;
+  const auto& control = recipe.control;
+  const bool has_probes = optimizer.name == "sadam";
+  if (has_probes && optimizer.directions == "step" && optimizer.statistic != "residual")
+    throw UsageError(fmt::format(
+        "optimizer.directions is 'step' and optimizer.statistic is '{}'; along the step there is the "
+        "statistic 'residual' only.",
+        optimizer.statistic));
+  if (control.kind == "none") {
+    if (!control.run.empty())
+      throw UsageError("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.");
+    return;
+  }
+  if (optimizer.name != "adamw")
+    throw UsageError(fmt::format(
+        "control.kind is '{}' and optimizer.name is '{}'; a control is a run of 'adamw' with the brakes "
+        "of another run.",
+        control.kind, optimizer.name));
+  if (control.kind != "constant" && control.run.empty())
+    throw UsageError(fmt::format(
+        "control.kind is '{}' without control.run; name the folder of the S-Adam run whose brakes it "
+        "takes.",
+        control.kind));
+}
+
+}  // namespace sadam::train

@@ -1,0 +1,19 @@
+// What a recipe may say: names, types and ranges, one by one and together. Every refusal is a UsageError.
+#pragma once
+
+#include "train/recipe/entry.h"
+#include "train/recipe/field_table.h"
+#include "train/recipe/recipe.h"
+
+namespace sadam::train {
+
+/// The row that an entry is about; null if it opens a table. Refuses what is no field and no table.
+const FieldRow* checked_row(const Entry& entry);
+
+/// Puts the entry's value where the row says. Refuses a wrong type and a value out of range.
+void assign(const FieldRow& row, const Entry& entry, Recipe& recipe);
+
+/// Refuses fields that contradict each other.
+void check_together(const Recipe& recipe);
+
+}  // namespace sadam::train

@@ -1,0 +1,64 @@
+// Every field of a recipe, described once: reading, checking, writing and the documentation go by this table.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "train/recipe/recipe.h"
+
+namespace sadam::train {
+
+/// Where a field lives in a recipe. Its type is what may be written there.
+using Slot = std::variant<std::string*, std::int64_t*, double*, bool*>;
+
+struct AnyText {
+  bool may_be_empty = true;
+};
+struct OneOf {
+  std::vector<std::string> names;
+};
+struct Integers {
+  std::int64_t least;
+  std::int64_t most;
+};
+/// Finite numbers between two ends.
+struct Numbers {
+  double low;
+  double high = std::numeric_limits<double>::infinity();
+  bool with_low = true;
+  bool with_high = true;
+};
+struct YesOrNo {};
+using Allowed = std::variant<AnyText, OneOf, Integers, Numbers, YesOrNo>;
+
+struct FieldRow {
+  std::string_view table;  ///< "optimizer"; "" for fields outside all tables
+  std::string_view key;    ///< "probes"
+  Slot (*slot)(Recipe&);
+  Allowed allowed;
+  std::string_view meaning;  ///< one sentence without its full stop and without what is allowed
+
+  std::string name() const;  ///< "optimizer.probes"
+};
+
+/// In the order in which they are written; the rows of a table are together, and those outside tables come
+/// first.
+const std::vector<FieldRow>& field_table();
+
+/// "" is not among them.
+const std::vector<std::string>& table_names();
+
+/// The row, or null.
+const FieldRow* find_row(std::string_view table, std::string_view key);
+
+/// "2 to 8", "above 0", "a, b or c", "any text", "true or false".
+std::string describe(const Allowed& allowed);
+
+/// As TOML; numbers so that they read back to the same value.
+std::string to_toml(const Slot& slot);
+
+}  // namespace sadam::train

@@ -1,0 +1,108 @@
+// A recipe: everything that decides how a run goes, as data. docs/recipes.md explains every field.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sadam::train {
+
+struct ModelRecipe {
+  std::string name = "qatnet";  ///< qatnet or resnet18
+  std::int64_t bits = 2;        ///< qatnet: width of weights and activations, 2 to 8
+  double dropout = 0.25;        ///< qatnet
+  std::string weights;          ///< a safetensors or .pth file to start from; "" for random weights
+
+  bool operator==(const ModelRecipe&) const = default;
+};
+
+struct DataRecipe {
+  std::string name = "synthetic10";  ///< see data/data_set.h
+  std::string root = "data";         ///< the folder that holds the data sets
+  std::int64_t pixels = 0;           ///< images are resized to this; 0: as the data set has them
+  std::int64_t train_images = 0;     ///< use only so many, drawn evenly from the classes; 0: all
+  std::int64_t test_images = 0;      ///< the same for the test set
+
+  bool operator==(const DataRecipe&) const = default;
+};
+
+struct TrainRecipe {
+  std::int64_t epochs = 10;
+  std::int64_t batch = 128;
+  std::int64_t accumulate = 1;  ///< batches that make up one step
+  double clip = 0;              ///< longest gradient, after probing; 0: no clipping
+  std::int64_t threads = 0;     ///< 0: as many as the machine has cores
+  std::int64_t checkpoint_every =
+      0;  ///< steps between checkpoints; 0: one after each epoch. The end of an epoch always has one
+  std::int64_t evaluate_batch = 500;  ///< images evaluated at a time
+
+  bool operator==(const TrainRecipe&) const = default;
+};
+
+/// How the learning rate goes from step to step.
+struct ScheduleRecipe {
+  std::string name = "constant";  ///< constant, cosine, step or inverse_power
+  std::int64_t warmup = 0;        ///< steps over which it rises linearly from 0
+  double floor = 0;               ///< cosine: what it ends at, as a fraction of the learning rate
+  std::int64_t every = 1;         ///< step: epochs between drops
+  double factor = 0.1;            ///< step: what a drop multiplies it by
+  double power = 0.5;             ///< inverse_power: (1 + t)^(−power), t steps after the warm-up
+
+  bool operator==(const ScheduleRecipe&) const = default;
+};
+
+/// The names and defaults are those of the library's options; docs/options.md explains them. A preset fills
+/// in every field first, and fields given beside it win.
+struct OptimizerRecipe {
+  std::string name = "sadam";      ///< sadam, adamw or prox_sgd
+  std::string preset = "default";  ///< sadam: default, paper or reference
+  double lr = 1e-3;                ///< default 0.01 for prox_sgd
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+  // sadam
+  std::int64_t probes = 2;
+  double radius = 0.01;
+  double damping = 2;
+  std::string directions = "sphere";      ///< sphere, per_tensor, rademacher or step
+  std::string statistic = "variance";     ///< variance, unbiased_variance or residual
+  std::string brake = "exponential";      ///< exponential or proximal
+  std::string noise = "shared";           ///< shared or fresh
+  std::string bias_correction = "adamw";  ///< adamw, reference or none
+  std::int64_t interval = 1;              ///< probe every so many steps
+  double cap = 10;
+  double lgi_eps = 1e-6;
+  bool damp_decay = false;
+  bool group_by_group = false;
+  // prox_sgd
+  double momentum = 0.9;
+  double l1 = 1e-4;
+
+  bool operator==(const OptimizerRecipe&) const = default;
+};
+
+/// AdamW with the brakes of another run: what is left of S-Adam's effect when the brake no longer answers to
+/// the loss.
+struct ControlRecipe {
+  std::string kind = "none";  ///< none; constant: `brake` on every step; matched: the mean brake of `run`;
+                              ///< shuffled: the brakes of `run` in random order
+  std::string run;            ///< the folder of the S-Adam run
+  double brake = 1;           ///< constant, and matched once it is known
+
+  bool operator==(const ControlRecipe&) const = default;
+};
+
+struct Recipe {
+  std::string title;  ///< for people; decides nothing
+  std::int64_t seed = 42;
+  ModelRecipe model;
+  DataRecipe data;
+  TrainRecipe train;
+  ScheduleRecipe schedule;
+  OptimizerRecipe optimizer;
+  ControlRecipe control;
+
+  bool operator==(const Recipe&) const = default;
+};
+
+}  // namespace sadam::train

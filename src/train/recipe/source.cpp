@@ -1,0 +1,105 @@
+#include "train/recipe/source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/file.h"
+#include "base/quote.h"
+#include "base/usage_error.h"
+#include "train/recipe/check.h"
+#include "train/recipe/entry.h"
+#include "train/recipe/presets.h"
+
+namespace sadam::train {
+
+struct RecipeSource::Layers {
+  std::vector<Entry> entries;  ///< in the order in which they came: later ones win
+  /// What a run writes about itself beside its recipe is nobody's choice.
+  std::vector<std::string> ignored{"run"};
+
+  bool ignores(const Entry& entry) const {
+    const auto& outer = entry.table.empty() ? entry.key : entry.table;
+    return std::find(ignored.begin(), ignored.end(), outer) != ignored.end();
+  }
+};
+
+RecipeSource::RecipeSource() : layers_(std::make_unique<Layers>()) {}
+RecipeSource::RecipeSource(const RecipeSource& other) : layers_(std::make_unique<Layers>(*other.layers_)) {}
+RecipeSource& RecipeSource::operator=(const RecipeSource& other) {
+  *layers_ = *other.layers_;
+  return *this;
+}
+RecipeSource::~RecipeSource() = default;
+
+void RecipeSource::add_text(std::string_view toml, std::string_view origin) {
+  auto entries = read_entries(toml, origin);
+  layers_->entries.insert(layers_->entries.end(), std::make_move_iterator(entries.begin()),
+                          std::make_move_iterator(entries.end()));
+}
+
+void RecipeSource::add_file(const std::filesystem::path& path) {
+  const auto bytes = base::read_file(path);
+  add_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+}
+
+void RecipeSource::set(std::string_view assignment) {
+  const auto trimmed = [](std::string_view text) {
+    const auto first = text.find_first_not_of(' ');
+    return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+  };
+  const auto equals = assignment.find('=');
+  if (equals == std::string_view::npos)
+    throw UsageError(
+        fmt::format("--set {} has no '='; write a field and its value, such as optimizer.probes=8.",
+                    base::in_quotes(assignment)));
+  const auto name = trimmed(assignment.substr(0, equals));
+  const auto given = trimmed(assignment.substr(equals + 1));
+  const auto dot = name.find('.');
+  Entry entry;
+  if (dot != std::string_view::npos) entry.table = name.substr(0, dot);
+  entry.key = dot == std::string_view::npos ? name : name.substr(dot + 1);
+  entry.where = fmt::format("--set {}", name);
+  const bool is_value = read_value(given, entry.value);
+  const auto* const row = checked_row(entry);
+  if (row == nullptr)
+    throw UsageError(
+        fmt::format("--set {} names no field; write a field and its value, such as optimizer.probes=8.",
+                    base::in_quotes(assignment)));
+  // Text needs no quotes here, also where it looks like something else: title=2024.
+  Recipe scratch;
+  const bool wants_text = std::holds_alternative<std::string*>(row->slot(scratch));
+  if (!is_value || (wants_text && !std::holds_alternative<std::string>(entry.value))) {
+    std::string text(given);
+    if (!read_value(to_toml(Slot(&text)), entry.value))
+      throw UsageError(fmt::format("{}: the value {} is not UTF-8.", entry.where, base::in_quotes(given)));
+  }
+  layers_->entries.push_back(std::move(entry));
+}
+
+void RecipeSource::ignore(std::string_view table_name) { layers_->ignored.emplace_back(table_name); }
+
+Recipe RecipeSource::resolve() const {
+  struct Given {
+    const FieldRow* row;
+    const Entry* entry;
+  };
+  std::vector<Given> given;
+  for (const auto& entry : layers_->entries) {
+    if (layers_->ignores(entry)) continue;
+    if (const auto* const row = checked_row(entry)) given.push_back({row, &entry});
+  }
+  Recipe recipe;
+  // The two that decide what the others are when they are not given come first.
+  for (const auto& [row, entry] : given) {
+    if (row->table == "optimizer" && (row->key == "name" || row->key == "preset"))
+      assign(*row, *entry, recipe);
+  }
+  fill_in_preset(recipe.optimizer);
+  for (const auto& [row, entry] : given) assign(*row, *entry, recipe);
+  check_together(recipe);
+  return recipe;
+}
+
+}  // namespace sadam::train

@@ -1,0 +1,91 @@
+#include "train/record/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/descriptor.h"
+
+namespace sadam::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+base::Descriptor lock_folder(const fs::path& folder) {
+  auto lock = base::open_descriptor(folder, O_RDONLY | O_DIRECTORY);
+  while (::flock(lock.number(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EWOULDBLOCK)
+      throw Error("another process is using the run folder " + folder.string() +
+                  ": wait until it has ended, or stop it.");
+    throw base::failure("lock", folder, errno);
+  }
+  return lock;
+}
+
+bool holds_a_run(const RunPaths& paths) {
+  std::error_code unreadable;
+  return fs::is_regular_file(paths.recipe(), unreadable);
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(const fs::path& folder) {
+  std::error_code problem;
+  fs::create_directories(folder, problem);
+  if (problem) throw base::failure("make the folder", folder, problem.value());
+  RunPaths paths{folder};
+  auto lock = lock_folder(folder);
+  if (holds_a_run(paths))
+    throw Error("there is a run in " + folder.string() +
+                " already: continue it with --resume, or choose another folder.");
+  return {std::move(paths), lock.release()};
+}
+
+RunFolder RunFolder::open(const fs::path& folder) {
+  RunPaths paths{folder};
+  if (!holds_a_run(paths))
+    throw Error("there is no run in " + folder.string() + ": it has no " +
+                paths.recipe().filename().string() + ".");
+  auto lock = lock_folder(folder);
+  return {std::move(paths), lock.release()};
+}
+
+RunFolder::RunFolder(RunPaths paths, int lock) : paths_(std::move(paths)), lock_(lock) {}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : paths_(std::move(other.paths_)), lock_(std::exchange(other.lock_, -1)) {}
+
+RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
+  RunFolder taken(std::move(other));
+  std::swap(paths_, taken.paths_);
+  std::swap(lock_, taken.lock_);
+  return *this;  // and what was held here goes
+}
+
+// Closing the folder unlocks it.
+RunFolder::~RunFolder() { base::Descriptor{lock_}; }
+
+std::vector<RunPaths> find_runs(const fs::path& root) {
+  std::vector<RunPaths> runs;
+  std::error_code problem;
+  fs::recursive_directory_iterator entries(root, fs::directory_options::skip_permission_denied, problem);
+  // A folder that cannot be read, or that goes while we look, is passed over.
+  for (; !problem && entries != fs::recursive_directory_iterator(); entries.increment(problem)) {
+    std::error_code gone;
+    if (!entries->is_directory(gone)) continue;
+    RunPaths paths{entries->path()};
+    if (!holds_a_run(paths)) continue;
+    entries.disable_recursion_pending();
+    runs.push_back(std::move(paths));
+  }
+  std::sort(runs.begin(), runs.end(),
+            [](const RunPaths& a, const RunPaths& b) { return a.folder < b.folder; });
+  return runs;
+}
+
+}  // namespace sadam::train

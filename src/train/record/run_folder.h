@@ -1,0 +1,43 @@
+// runs/<name>/: where a run lives, and the lock that keeps a second process out.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace sadam::train {
+
+/// Where things are in a run's folder.
+struct RunPaths {
+  std::filesystem::path folder;
+
+  std::filesystem::path recipe() const { return folder / "run.toml"; }
+  std::filesystem::path events() const { return folder / "events.jsonl"; }
+  std::filesystem::path tensorboard() const { return folder / "tensorboard"; }
+  std::filesystem::path checkpoint() const { return folder / "checkpoint.pt"; }
+};
+
+/// A run's folder, locked for as long as this lives (flock on the folder, so that a killed process leaves no
+/// lock behind).
+class RunFolder {
+ public:
+  /// Makes the folder. Throws an Error if there is a run in it already, or if it cannot be made.
+  static RunFolder create(const std::filesystem::path& folder);
+  /// Opens the folder of an earlier run. Throws an Error if there is none.
+  static RunFolder open(const std::filesystem::path& folder);
+  RunFolder(RunFolder&&) noexcept;
+  RunFolder& operator=(RunFolder&&) noexcept;
+  ~RunFolder();
+
+  const RunPaths& paths() const { return paths_; }
+
+ private:
+  RunFolder(RunPaths paths, int lock);
+  RunPaths paths_;
+  int lock_ = -1;
+};
+
+/// The folders below `root` that hold a run.toml, sorted by name; `root` itself need not exist.
+std::vector<RunPaths> find_runs(const std::filesystem::path& root);
+
+}  // namespace sadam::train

@@ -1,0 +1,63 @@
+#include "train/setup.h"
+
+#include <ATen/Parallel.h>
+#include <torch/nn/module.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "nn/classifier.h"
+#include "nn/load_weights.h"
+#include "nn/weights/read_weights.h"
+
+namespace sadam::train {
+
+data::DataSet DataSets::open(const DataRecipe& recipe) {
+  const auto key = recipe.name + '\n' + recipe.root + '\n' + std::to_string(recipe.pixels) + '\n' +
+                   std::to_string(recipe.train_images) + '\n' + std::to_string(recipe.test_images);
+  const auto known = sets_.find(key);
+  if (known != sets_.end()) return known->second;
+  data::DataRequest request;
+  request.name = recipe.name;
+  request.root = recipe.root;
+  request.pixels = static_cast<std::size_t>(recipe.pixels);
+  request.train_images = static_cast<std::size_t>(recipe.train_images);
+  request.test_images = static_cast<std::size_t>(recipe.test_images);
+  sets_.clear();  // one at a time: some are large
+  return sets_[key] = data::open_data_set(request);
+}
+
+data::Normalization normalization_for(const Recipe& recipe, const data::DataSet& data) {
+  return recipe.model.name == "resnet18" ? data::imagenet_normalization() : data.normalization;
+}
+
+int use_threads(std::int64_t threads) {
+  const int count = threads > 0 ? static_cast<int>(threads)
+                                : std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+  at::set_num_threads(count);
+  return count;
+}
+
+std::unique_ptr<nn::Classifier> make_network(const Recipe& recipe, const data::DataSet& data) {
+  nn::ClassifierOptions options;
+  options.name = recipe.model.name;
+  options.pixels = static_cast<std::int64_t>(data.train->pixels());
+  options.classes = data.train->classes();
+  options.bits = static_cast<int>(recipe.model.bits);
+  options.dropout = recipe.model.dropout;
+  auto network = nn::make_classifier(options);
+  if (!recipe.model.weights.empty()) {
+    const auto file = weights::read_weights(std::filesystem::path(recipe.model.weights));
+    nn::LoadOptions load;
+    load.replace_last_layer = true;
+    load.source = recipe.model.weights;
+    nn::load_weights(network->module(), file, load);
+  }
+  return network;
+}
+
+std::string libtorch_version() { return TORCH_VERSION; }
+
+}  // namespace sadam::train

@@ -1,0 +1,41 @@
+// What a run is made of before its first step: threads, data, network.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "data/data_set.h"
+#include "train/recipe/recipe.h"
+
+namespace sadam::nn {
+class Classifier;
+}
+
+namespace sadam::train {
+
+/// Data sets that several runs of one process share.
+class DataSets {
+ public:
+  data::DataSet open(const DataRecipe& recipe);
+
+ private:
+  std::map<std::string, data::DataSet> sets_;
+};
+
+/// The network of a recipe for this data, with the weights the recipe names, or random ones from torch's
+/// generator.
+std::unique_ptr<nn::Classifier> make_network(const Recipe& recipe, const data::DataSet& data);
+
+/// How the images of `data` are normalised for the recipe's network: ResNet-18 wants ImageNet's mean and deviation, whatever
+/// the data, because its pretrained weights do.
+data::Normalization normalization_for(const Recipe& recipe, const data::DataSet& data);
+
+/// Sets the number of threads, 0 for one a core; returns it.
+int use_threads(std::int64_t threads);
+
+/// "1.13.0": what the program was built with.
+std::string libtorch_version();
+
+}  // namespace sadam::train

@@ -1,0 +1,126 @@
+#include "train/stepper.h"
+
+#include <sadam/adamw.h>
+#include <sadam/prox_sgd.h>
+#include <sadam/s_adam.h>
+#include <torch/nn/module.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/serialize/archive.h>
+
+#include <utility>
+
+#include "probe/option_names.h"
+
+namespace sadam::train {
+namespace {
+
+SAdamOptions s_adam_options(const Recipe& recipe) {
+  const auto& r = recipe.optimizer;
+  return SAdamOptions(r.lr)
+      .betas({r.beta1, r.beta2})
+      .eps(r.eps)
+      .weight_decay(r.weight_decay)
+      .damping(r.damping)
+      .brake(value_in(kBrakeNames, r.brake, "optimizer.brake"))
+      .bias_correction(value_in(kBiasCorrectionNames, r.bias_correction, "optimizer.bias_correction"))
+      .damp_weight_decay(r.damp_decay)
+      .probes(r.probes)
+      .radius(r.radius)
+      .directions(value_in(kDirectionsNames, r.directions, "optimizer.directions"))
+      .statistic(value_in(kStatisticNames, r.statistic, "optimizer.statistic"))
+      .noise(value_in(kProbeNoiseNames, r.noise, "optimizer.noise"))
+      .lgi_eps(r.lgi_eps)
+      .cap(r.cap)
+      .interval(r.interval)
+      .group_by_group(r.group_by_group)
+      .seed(static_cast<std::uint64_t>(recipe.seed));
+}
+
+// AdamW that takes a factor on its step: S-Adam with its probes switched off.
+SAdamOptions braked_adamw_options(const OptimizerRecipe& r) {
+  return SAdamOptions(r.lr).betas({r.beta1, r.beta2}).eps(r.eps).weight_decay(r.weight_decay).damping(0);
+}
+
+AdamWOptions adamw_options(const OptimizerRecipe& r) {
+  return AdamWOptions(r.lr).betas({r.beta1, r.beta2}).eps(r.eps).weight_decay(r.weight_decay);
+}
+
+at::Tensor scaled(const StepPart& part) { return part.share == 1 ? part.loss() : part.loss() * part.share; }
+
+}  // namespace
+
+struct Stepper::Optimizers {
+  std::unique_ptr<Optimizer> any;
+  SAdam* s_adam = nullptr;  // the same one, if it is one
+};
+
+Stepper::Stepper(const torch::nn::Module& module, const Recipe& recipe, std::vector<double> brakes)
+    : optimizers_(std::make_unique<Optimizers>()), brakes_(std::move(brakes)), clip_(recipe.train.clip) {
+  const auto& r = recipe.optimizer;
+  if (r.name == "prox_sgd") {
+    optimizers_->any = std::make_unique<ProxSGD>(module, ProxSGDOptions(r.lr).momentum(r.momentum).l1(r.l1));
+  } else if (r.name == "adamw" && brakes_.empty()) {
+    optimizers_->any = std::make_unique<AdamW>(module, adamw_options(r));
+  } else {
+    auto s_adam =
+        std::make_unique<SAdam>(module, brakes_.empty() ? s_adam_options(recipe) : braked_adamw_options(r));
+    optimizers_->s_adam = s_adam.get();
+    optimizers_->any = std::move(s_adam);
+  }
+}
+
+Stepper::~Stepper() = default;
+
+StepSummary Stepper::step(const std::vector<StepPart>& parts, double lr) {
+  for (auto& group : optimizers_->any->param_groups()) group.options().set_lr(lr);
+  if (parts.size() > 1 || clip_ > 0 || !brakes_.empty()) return split_step(parts);
+  optimizers_->any->step([&] { return scaled(parts.front()); });
+  return optimizers_->any->summary();
+}
+
+StepSummary Stepper::split_step(const std::vector<StepPart>& parts) {
+  auto& optimizer = *optimizers_->any;
+  auto* const s_adam = optimizers_->s_adam;
+  const bool probes = s_adam != nullptr && brakes_.empty();
+  if (probes) s_adam->begin();
+  optimizer.zero_grad();
+  at::Tensor loss;
+  for (const auto& part : parts) {
+    const auto one = scaled(part);
+    one.backward();
+    loss = loss.defined() ? loss + one.detach() : one.detach();
+  }
+  Brakes brakes;
+  if (probes) {
+    const auto whole_loss = [&] {
+      at::Tensor sum;
+      for (const auto& part : parts) sum = sum.defined() ? sum + scaled(part) : scaled(part);
+      return sum;
+    };
+    brakes =
+        s_adam->probe(whole_loss, loss);  // before clipping: the residual compares with the whole gradient
+  }
+  if (clip_ > 0) {
+    std::vector<at::Tensor> parameters;
+    for (const auto& group : optimizer.param_groups())
+      parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+    torch::nn::utils::clip_grad_norm_(parameters, clip_);
+  }
+  if (probes) {
+    s_adam->step(brakes);
+  } else if (!brakes_.empty()) {
+    const auto taken = static_cast<std::size_t>(optimizer.totals().steps + optimizer.totals().skipped);
+    s_adam->step(brakes_[taken % brakes_.size()]);
+  } else {
+    optimizer.step(nullptr);
+  }
+  auto summary = optimizer.summary();
+  summary.loss = loss.item<double>();
+  return summary;
+}
+
+void Stepper::save(torch::serialize::OutputArchive& archive) const { optimizers_->any->save(archive); }
+
+void Stepper::load(torch::serialize::InputArchive& archive) { optimizers_->any->load(archive); }
+
+}  // namespace sadam::train

@@ -1,0 +1,58 @@
+// The optimizer a recipe asks for, and how it takes a step: plain, clipped, accumulated, or with the brakes
+// of another run.
+#pragma once
+
+#include <sadam/step_summary.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "train/recipe/recipe.h"
+
+namespace at {
+class Tensor;
+}
+namespace torch::nn {
+class Module;
+}
+namespace torch::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace torch::serialize
+
+namespace sadam::train {
+
+/// One of the batches a step is made of: its mean loss, computed anew at each call, and its share of the
+/// step's images. The shares add up to one.
+struct StepPart {
+  std::function<at::Tensor()> loss;
+  double share = 1;
+};
+
+class Stepper {
+ public:
+  /// `brakes`, if not empty, are used one after the other (and then again from the first) instead of probing.
+  Stepper(const torch::nn::Module& module, const Recipe& recipe, std::vector<double> brakes);
+  ~Stepper();
+
+  StepSummary step(const std::vector<StepPart>& parts, double lr);
+
+  void save(torch::serialize::OutputArchive& archive) const;
+  void load(torch::serialize::InputArchive& archive);
+
+ private:
+  struct Optimizers;
+  StepSummary split_step(const std::vector<StepPart>& parts);
+
+  std::unique_ptr<Optimizers> optimizers_;
+  std::vector<double> brakes_;
+  double clip_;
+};
+
+/// The brakes that `recipe.control` asks for; empty if none. Reads the events of the run that it names, and
+/// puts the mean brake of a `matched` control into the recipe, so that it is on record.
+std::vector<double> brakes_of_control(Recipe& recipe);
+
+}  // namespace sadam::train

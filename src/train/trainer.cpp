@@ -1,0 +1,258 @@
+#include "train/trainer.h"
+
+#include <sadam/error.h>
+#include <sadam/version.h>
+#include <torch/nn/module.h>
+#include <torch/utils.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+#include "data/loader.h"
+#include "nn/classifier.h"
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/peak_memory.h"
+#include "train/progress.h"
+#include "train/recipe/source.h"
+#include "train/record/events.h"
+#include "train/record/tensorboard.h"
+#include "train/schedule.h"
+#include "train/setup.h"
+#include "train/stepper.h"
+
+namespace sadam::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::unique_ptr<data::Loader> make_loader(std::shared_ptr<const data::ImageSet> images, const Recipe& recipe,
+                                          const data::Normalization& normalization, bool train) {
+  data::LoaderOptions options;
+  options.batch = static_cast<std::size_t>(train ? recipe.train.batch : recipe.train.evaluate_batch);
+  options.shuffle = train;
+  options.seed = static_cast<std::uint64_t>(recipe.seed);
+  options.threads = static_cast<int>(recipe.train.threads);
+  options.normalization = normalization;
+  return std::make_unique<data::Loader>(std::move(images), options);
+}
+
+// How often TensorBoard gets a point: a hundred times an epoch is plenty for a curve.
+std::int64_t tensorboard_interval(std::int64_t steps_per_epoch) {
+  return std::max<std::int64_t>(steps_per_epoch / 100, 1);
+}
+
+// A run that is under way.
+class Run {
+ public:
+  Run(const RunFolder& folder, const RunOptions& options, Recipe recipe);
+  Outcome go();
+
+ private:
+  bool stop_requested() const { return options_.stop != nullptr && *options_.stop; }
+  bool train_epoch();  // false: stopped before its end
+  void take_step();
+  bool finish_epoch();
+  void save();
+  bool checkpoint_is_due() const;
+
+  const RunPaths& paths_;
+  RunOptions options_;
+  Recipe recipe_;
+  DataSets own_data_;
+  data::DataSet data_;
+  std::unique_ptr<nn::Classifier> network_;
+  std::unique_ptr<Stepper> stepper_;
+  std::unique_ptr<data::Loader> train_loader_;
+  std::unique_ptr<data::Loader> test_loader_;
+  RunLength length_;
+  Position position_;
+  std::optional<EventWriter> events_;
+  std::optional<TensorBoardWriter> tensorboard_;
+  std::vector<data::Batch> batches_;  // of one step
+  std::size_t batches_used_ = 0;
+  Clock::time_point saved_at_ = Clock::now();
+};
+
+Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe)
+    : paths_(folder.paths()), options_(options), recipe_(std::move(recipe)) {
+  use_threads(recipe_.train.threads);
+  reset_peak_memory();
+  auto& sets = options_.data != nullptr ? *options_.data : own_data_;
+  data_ = sets.open(recipe_.data);
+  auto brakes = brakes_of_control(recipe_);
+  torch::manual_seed(static_cast<std::uint64_t>(recipe_.seed));
+  network_ = make_network(recipe_, data_);
+  network_->module().train();
+  stepper_ = std::make_unique<Stepper>(network_->module(), recipe_, std::move(brakes));
+  train_loader_ = make_loader(data_.train, recipe_, normalization_for(recipe_, data_), true);
+  test_loader_ = make_loader(data_.test, recipe_, normalization_for(recipe_, data_), false);
+  const auto batches = static_cast<std::int64_t>(train_loader_->batches());
+  length_ = {(batches + recipe_.train.accumulate - 1) / recipe_.train.accumulate, recipe_.train.epochs};
+  batches_.resize(static_cast<std::size_t>(recipe_.train.accumulate));
+
+  if (std::filesystem::exists(paths_.checkpoint())) {
+    try {
+      position_ = load_checkpoint(base::read_file(paths_.checkpoint()), network_->module(), *stepper_);
+    } catch (const Error& error) {
+      throw Error(paths_.checkpoint().string() + ": " + error.what());
+    }
+  }
+  std::filesystem::create_directories(paths_.tensorboard());
+  events_.emplace(paths_.events(), position_.events_bytes);
+  tensorboard_.emplace(paths_.tensorboard() / "events.out.tfevents.0.sadam", position_.tensorboard_bytes);
+}
+
+Outcome Run::go() {
+  if (options_.progress != nullptr)
+    options_.progress->start(paths_.folder.string(), length_.epochs, length_.steps_per_epoch, position_.step);
+  while (position_.epoch < length_.epochs) {
+    if (!train_epoch() || !finish_epoch()) {
+      save();
+      if (options_.progress != nullptr) options_.progress->finish();
+      return Outcome::stopped;
+    }
+  }
+  if (options_.progress != nullptr) options_.progress->finish();
+  return Outcome::finished;
+}
+
+bool Run::train_epoch() {
+  if (position_.epoch_steps >= length_.steps_per_epoch) return true;  // stopped while it was evaluated
+  train_loader_->start(static_cast<std::size_t>(position_.epoch),
+                       static_cast<std::size_t>(position_.epoch_steps * recipe_.train.accumulate));
+  while (position_.epoch_steps < length_.steps_per_epoch) {
+    if (stop_requested()) return false;
+    take_step();
+    if (checkpoint_is_due()) save();
+  }
+  return true;
+}
+
+void Run::take_step() {
+  const auto start = Clock::now();
+  std::size_t images = 0;
+  batches_used_ = 0;
+  while (batches_used_ < batches_.size() && train_loader_->next(batches_[batches_used_]))
+    images += batches_[batches_used_++].size;
+
+  std::vector<StepPart> parts;
+  for (std::size_t i = 0; i < batches_used_; ++i) {
+    auto& batch = batches_[i];
+    parts.push_back({[logits = network_->logits_of(images_of(batch, data_.train->pixels())),
+                      labels = labels_of(batch)] { return cross_entropy(logits(), labels); },
+                     static_cast<double>(batch.size) / static_cast<double>(images)});
+  }
+  const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, position_.step, length_);
+  const auto summary = stepper_->step(parts, lr);
+
+  ++position_.step;
+  ++position_.epoch_steps;
+  position_.loss_sum += summary.loss;
+  position_.lgi_sum += summary.lgi;
+  position_.brake_sum += summary.brake;
+  position_.train_seconds += seconds_since(start);
+
+  StepEvent event;
+  event.step = position_.step;
+  event.epoch = position_.epoch + 1;
+  event.loss = summary.loss;
+  event.lr = lr;
+  event.lgi = summary.lgi;
+  event.brake = summary.brake;
+  event.probed = summary.probed;
+  event.within_noise = summary.within_noise;
+  event.skipped = summary.skipped;
+  event.non_finite_probes = summary.non_finite_probes;
+  event.probe_seconds = summary.probe_seconds;
+  events_->write(event);
+  if (position_.step % tensorboard_interval(length_.steps_per_epoch) == 0) {
+    const double now = wall_time();
+    tensorboard_->scalar("train/loss", event.step, event.loss, now);
+    tensorboard_->scalar("train/lr", event.step, event.lr, now);
+    tensorboard_->scalar("probe/lgi", event.step, event.lgi, now);
+    tensorboard_->scalar("probe/brake", event.step, event.brake, now);
+  }
+  if (options_.progress != nullptr) options_.progress->step(event, position_.train_seconds);
+}
+
+// Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.
+bool Run::finish_epoch() {
+  const auto start = Clock::now();
+  const auto test = evaluate(*network_, *test_loader_, data_.test->pixels(), options_.stop);
+  if (!test) return false;
+  position_.evaluate_seconds += seconds_since(start);
+
+  const auto steps = static_cast<double>(position_.epoch_steps);
+  EpochEvent event;
+  event.epoch = ++position_.epoch;
+  event.step = position_.step;
+  event.train_loss = position_.loss_sum / steps;
+  event.test_loss = test->loss;
+  event.test_accuracy = test->accuracy;
+  event.mean_lgi = position_.lgi_sum / steps;
+  event.mean_brake = position_.brake_sum / steps;
+  event.train_seconds = position_.train_seconds;
+  event.evaluate_seconds = position_.evaluate_seconds;
+  event.peak_memory = peak_memory();
+  position_.epoch_steps = 0;
+  position_.loss_sum = position_.lgi_sum = position_.brake_sum = 0;
+  events_->write(event);
+  const double now = wall_time();
+  tensorboard_->scalar("test/loss", event.step, event.test_loss, now);
+  tensorboard_->scalar("test/accuracy", event.step, event.test_accuracy, now);
+  save();
+  if (options_.progress != nullptr) options_.progress->epoch(event);
+  return true;
+}
+
+bool Run::checkpoint_is_due() const {
+  if (recipe_.train.checkpoint_every > 0) return position_.step % recipe_.train.checkpoint_every == 0;
+  return seconds_since(saved_at_) > 60;
+}
+
+void Run::save() {
+  position_.events_bytes = events_->sync();
+  position_.tensorboard_bytes = tensorboard_->sync();
+  base::write_file_atomically(paths_.checkpoint(), make_checkpoint(position_, network_->module(), *stepper_));
+  saved_at_ = Clock::now();
+}
+
+std::string run_table(const Recipe& recipe) {
+  return "\n# Where it ran.\n[run]\nsadam = \"" SADAM_VERSION "\"\nlibtorch = \"" + libtorch_version() +
+         "\"\ndevice = \"cpu\"\nthreads = " + std::to_string(recipe.train.threads) + "\n";
+}
+
+}  // namespace
+
+RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe) {
+  recipe.train.threads = use_threads(recipe.train.threads);
+  brakes_of_control(recipe);
+  auto made = RunFolder::create(folder);
+  base::write_file_atomically(made.paths().recipe(), to_toml(recipe) + run_table(recipe));
+  return made;
+}
+
+Recipe recipe_of(const RunPaths& paths) {
+  RecipeSource source;
+  source.ignore("run");
+  source.add_file(paths.recipe());
+  return source.resolve();
+}
+
+Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
+  return Run(folder, options, recipe_of(folder.paths())).go();
+}
+
+}  // namespace sadam::train

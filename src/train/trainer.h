@@ -1,0 +1,34 @@
+// A run from its first step, or from where it stopped, to its last.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+
+#include "train/recipe/recipe.h"
+#include "train/record/run_folder.h"
+
+namespace sadam::train {
+
+class DataSets;
+class Progress;
+
+/// Makes the folder of a new run and writes its recipe, complete with everything that is now settled
+/// (threads, the brake of a `matched` control), and with the versions it runs on. Nothing is trained yet.
+RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe);
+
+/// The recipe of a run that was begun.
+Recipe recipe_of(const RunPaths& paths);
+
+struct RunOptions {
+  Progress* progress = nullptr;             ///< may be null
+  const std::atomic<bool>* stop = nullptr;  ///< when it becomes true, the run saves itself and leaves
+  DataSets* data = nullptr;                 ///< may be null
+};
+
+enum class Outcome { finished, stopped };
+
+/// Trains from the last checkpoint, or from the start if there is none, to the end. A run that is finished
+/// already is left alone.
+Outcome continue_run(const RunFolder& folder, const RunOptions& options);
+
+}  // namespace sadam::train

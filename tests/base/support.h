@@ -1,0 +1,119 @@
+// For tests of files: a folder that goes away, the sentence of a refusal, a process that may be killed.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sadam/error.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <utility>
+
+namespace sadam::testing {
+
+/// A new folder, removed with everything in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "sadam-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline void write_text(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+inline std::string text_of_file(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+/// What the exception says that `attempt` throws; a failure and nothing if it throws none of this kind.
+template <class Exception = Error, class Attempt>
+std::string refusal(const Attempt& attempt) {
+  try {
+    attempt();
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+inline ::testing::AssertionResult says(const std::string& sentence, const std::string& part) {
+  if (sentence.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "it says: " << sentence;
+}
+
+/// Another process that runs `work` and ends with the status it returns (99 for an exception).
+class Child {
+ public:
+  template <class Work>
+  explicit Child(const Work& work) : process_(::fork()) {
+    if (process_ != 0) return;
+    int status = 99;
+    try {
+      status = work();
+    } catch (const std::exception&) {
+    }
+    ::_exit(status);  // without the parent's destructors and test reports
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() { kill(); }
+
+  void kill() {
+    if (process_ <= 0) return;
+    ::kill(process_, SIGKILL);
+    status();
+  }
+
+  /// Waits for its end; -1 if it was killed.
+  int status() {
+    int state = 0;
+    ::waitpid(std::exchange(process_, -1), &state, 0);
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+  }
+
+ private:
+  pid_t process_;
+};
+
+/// From here on this process cannot make a file longer than this: the disk is full, so to say.
+inline void limit_file_size(rlim_t bytes) {
+  ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{bytes, bytes};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/// From here on this process is nobody, if it was root, whom no permission stops.
+inline bool give_up_root() { return ::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0); }
+
+/// Not the same on every run of the tests, on purpose.
+inline std::chrono::microseconds random_moment() {
+  std::random_device source;
+  return std::chrono::microseconds(std::uniform_int_distribution<int>(500, 20000)(source));
+}
+
+}  // namespace sadam::testing

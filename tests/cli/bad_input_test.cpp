@@ -1,0 +1,133 @@
+// What goes wrong is said in one sentence; 2 for what was asked, 1 for what failed; nothing is overwritten.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <thread>
+
+#include "cli/program.h"
+#include "support/temporary_folder.h"
+
+namespace sadam::cli {
+namespace {
+
+class BadInput : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  Arguments train(const Arguments& more) const {
+    Arguments arguments = {"train", "--root", path("runs"), "--name", "run"};
+    const auto fields = small_run();
+    arguments.insert(arguments.end(), fields.begin(), fields.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+
+  TemporaryFolder folder_;
+};
+
+void expect_refused(const Arguments& arguments, int status, const Arguments& words) {
+  const auto ended = run_program(arguments);
+  EXPECT_EQ(ended.status, status) << ended.err;
+  for (const auto& word : words)
+    EXPECT_NE(ended.err.find(word), std::string::npos) << word << " in: " << ended.err;
+  EXPECT_EQ(ended.err.substr(0, 7), "sadam: ") << ended.err;
+  EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+}
+
+TEST_F(BadInput, UnknownDataSet) {
+  expect_refused(train({"--set", "data.name=cifer100"}), 2, {"cifer100", "cifar100"});
+  EXPECT_FALSE(std::filesystem::exists(path("runs/run/events.jsonl")));
+}
+
+TEST_F(BadInput, MissingFolderOfADataSet) {
+  expect_refused(train({"--set", "data.name=cifar100", "--set", "data.train_images=0", "--set",
+                        "data.test_images=0", "--set", "data.root=" + path("nowhere")}),
+                 1, {path("nowhere"), "sadam data fetch cifar100"});
+}
+
+TEST_F(BadInput, MisspeltField) {
+  expect_refused(train({"--set", "optimizer.probs=8"}), 2, {"optimizer.probs", "probes"});
+  expect_refused({"train", write("recipe.toml", "[optimzer]\nprobes = 8\n")}, 2, {"optimzer", "optimizer"});
+}
+
+TEST_F(BadInput, OneBitQuantization) {
+  expect_refused(train({"--set", "model.bits=1"}), 2, {"model.bits", "2 to 8"});
+}
+
+TEST_F(BadInput, NotToml) {
+  expect_refused({"train", write("recipe.toml", "model = [")}, 2, {"recipe.toml:1"});
+}
+
+TEST_F(BadInput, WeightsThatAreNotThereOrNoWeights) {
+  expect_refused(train({"--set", "model.weights=" + path("none.safetensors")}), 1, {"none.safetensors"});
+  expect_refused({"train", "--root", path("runs"), "--name", "b", "--set",
+                  "model.weights=" + write("text.pth", "not weights")},
+                 1, {"text.pth"});
+}
+
+TEST_F(BadInput, AnUnknownSubcommandOrOption) {
+  expect_refused({"trian"}, 2, {});
+  expect_refused({"train", "--sett", "seed=1"}, 2, {});
+  expect_refused({}, 2, {});
+}
+
+TEST_F(BadInput, ARunThatIsThereAlready) {
+  ASSERT_EQ(run_program(train({})).status, 0);
+  const auto before = std::filesystem::last_write_time(path("runs/run/events.jsonl"));
+  expect_refused(train({}), 1, {path("runs/run")});
+  EXPECT_EQ(std::filesystem::last_write_time(path("runs/run/events.jsonl")), before);
+}
+
+TEST_F(BadInput, ResumingWhatIsNotThere) {
+  expect_refused({"train", "--resume", path("none")}, 1, {path("none")});
+}
+
+TEST_F(BadInput, TwoProcessesOnOneRunFolder) {
+  Background first(train({"--set", "train.epochs=1000"}));
+  while (!std::filesystem::exists(path("runs/run/checkpoint.pt"))) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  expect_refused({"train", "--resume", path("runs/run")}, 1, {path("runs/run"), "another process"});
+  first.signal(SIGKILL);
+  first.wait();
+}
+
+TEST_F(BadInput, AnEventsFileCutInTheMiddleOfALine) {
+  ASSERT_EQ(run_program(train({})).status, 0);
+  const auto events = path("runs/run/events.jsonl");
+  std::filesystem::resize_file(events, std::filesystem::file_size(events) - 10);
+  const auto listed = run_program({"runs", "--root", path("runs")});
+  EXPECT_NE(listed.out.find("run"), std::string::npos);
+  EXPECT_NE(listed.err.find("events.jsonl"), std::string::npos) << listed.err;
+  // The checkpoint knows of more than is there.
+  expect_refused({"train", "--resume", path("runs/run")}, 1, {"events.jsonl"});
+}
+
+TEST_F(BadInput, AFullDisk) {
+  ASSERT_EQ(run_program(train({"--set", "train.epochs=1"})).status, 0);
+  std::filesystem::create_directories(path("runs/full/tensorboard"));
+  // Every write to /dev/full fails as on a full disk.
+  const auto run = path("runs/run");
+  std::filesystem::copy(run + "/run.toml", path("runs/full/run.toml"));
+  std::filesystem::create_symlink("/dev/full", path("runs/full/events.jsonl"));
+  expect_refused({"train", "--quiet", "--resume", path("runs/full")}, 1, {"events.jsonl"});
+}
+
+TEST_F(BadInput, ExportDoesNotOverwrite) {
+  ASSERT_EQ(run_program(train({})).status, 0);
+  const auto file = write("there.safetensors", "precious");
+  expect_refused({"export", path("runs/run"), file}, 1, {file, "--force"});
+  EXPECT_EQ(std::filesystem::file_size(file), 8U);
+}
+
+TEST_F(BadInput, ReproduceOfWhatDoesNotExist) {
+  expect_refused({"reproduce", "tabel1"}, 2, {"tabel1", "table1"});
+  expect_refused({"reproduce", "table1", "--only", "cifar1000"}, 2, {"cifar1000", "cifar100"});
+}
+
+}  // namespace
+}  // namespace sadam::cli

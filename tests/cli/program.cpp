@@ -1,0 +1,78 @@
+#include "cli/program.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+namespace sadam::cli {
+namespace {
+
+std::filesystem::path temporary_file() {
+  auto name = (std::filesystem::temp_directory_path() / "sadam_output_XXXXXX").string();
+  const int file = ::mkstemp(name.data());
+  if (file < 0) throw std::runtime_error("no temporary file");
+  ::close(file);
+  return name;
+}
+
+std::string take(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::filesystem::remove(path);
+  return text;
+}
+
+void redirect(const std::filesystem::path& path, int to) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_TRUNC);
+  ::dup2(file, to);
+  ::close(file);
+}
+
+}  // namespace
+
+Background::Background(const Arguments& arguments) : out_(temporary_file()), err_(temporary_file()) {
+  std::vector<std::string> words = {SADAM_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (auto& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  process_ = ::fork();
+  if (process_ != 0) return;
+  redirect(out_, 1);
+  redirect(err_, 2);
+  ::execv(pointers[0], pointers.data());
+  ::_exit(127);
+}
+
+Ended Background::wait() {
+  int status = 0;
+  ::waitpid(process_, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), take(out_), take(err_)};
+}
+
+void Background::signal(int number) const { ::kill(process_, number); }
+
+Ended run_program(const Arguments& arguments) { return Background(arguments).wait(); }
+
+Ended run_and_signal(const Arguments& arguments, std::chrono::milliseconds after, int signal) {
+  Background program(arguments);
+  std::this_thread::sleep_for(after);
+  program.signal(signal);
+  return program.wait();
+}
+
+Arguments small_run() {
+  return {"--set", "data.name=synthetic10",    "--set",  "data.train_images=320",
+          "--set", "data.test_images=50",     "--set",  "train.batch=16",
+          "--set", "train.epochs=2",           "--set",  "train.threads=1",
+          "--set", "train.checkpoint_every=3", "--quiet"};
+}
+
+}  // namespace sadam::cli

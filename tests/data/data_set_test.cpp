@@ -1,0 +1,147 @@
+#include "data/data_set.h"
+
+#include <gtest/gtest.h>
+
+#include "base/usage_error.h"
+#include "data/small_sets.h"
+
+namespace sadam::data {
+namespace {
+
+using samples::contains;
+using samples::sentence_of;
+using samples::TemporaryFolder;
+
+std::string open_refusal(const DataRequest& request) {
+  return sentence_of([&] { open_data_set(request); });
+}
+
+TEST(DataSet, CifarIsReadFromItsOfficialFolder) {
+  const TemporaryFolder root;
+  samples::write_cifar100(root, 250, 100);
+  const auto set = open_data_set({.name = "cifar100", .root = root.path()});
+  EXPECT_EQ(250u, set.train->size());
+  EXPECT_EQ(100u, set.test->size());
+  EXPECT_EQ(100, set.train->classes());
+  EXPECT_EQ(32u, set.train->pixels());
+  EXPECT_EQ(49, set.train->label(249));
+  EXPECT_EQ(0.5f, set.normalization.mean[1]);
+}
+
+TEST(DataSet, ImagesComeInTheSizeAskedFor) {
+  const TemporaryFolder root;
+  samples::write_cifar100(root, 100, 100);
+  const auto set = open_data_set({.name = "cifar100", .root = root.path(), .pixels = 48});
+  std::vector<std::uint8_t> image(3 * 48 * 48);
+  ASSERT_EQ(image.size(), set.test->bytes_per_image());
+  set.test->read(77, image.data());
+  EXPECT_EQ(std::vector<std::uint8_t>(image.size(), 77), image);
+}
+
+TEST(DataSet, ASubsetIsEven) {
+  const TemporaryFolder root;
+  samples::write_cifar100(root, 300, 200);
+  const auto set =
+      open_data_set({.name = "cifar100", .root = root.path(), .train_images = 200, .test_images = 100});
+  EXPECT_EQ(200u, set.train->size());
+  EXPECT_EQ(100u, set.test->size());
+  std::vector<int> count(100);
+  for (std::size_t i = 0; i < 200; ++i) ++count[static_cast<std::size_t>(set.train->label(i))];
+  EXPECT_EQ(std::vector<int>(100, 2), count);
+}
+
+TEST(DataSet, MoreImagesThanThereAreIsAMistakeOfTheCaller) {
+  const TemporaryFolder root;
+  samples::write_cifar100(root, 100, 100);
+  const DataRequest request{.name = "cifar100", .root = root.path(), .train_images = 101};
+  EXPECT_THROW(open_data_set(request), UsageError);
+  EXPECT_TRUE(contains(open_refusal(request), "101")) << open_refusal(request);
+}
+
+TEST(DataSet, AClassFolderSetIsDecoded) {
+  const TemporaryFolder root;
+  samples::write_class_folders(root, "imagewoof2-160", 10, 2, 1);
+  const auto set = open_data_set({.name = "imagewoof", .root = root.path(), .train_images = 10});
+  EXPECT_EQ(10u, set.train->size());
+  EXPECT_EQ(10u, set.test->size());
+  EXPECT_EQ(160u, set.test->pixels());
+  EXPECT_EQ(9, set.train->label(9));
+  EXPECT_EQ(0.485f, set.normalization.mean[0]);
+  EXPECT_EQ(0.225f, set.normalization.deviation[2]);
+  std::vector<std::uint8_t> image(set.test->bytes_per_image());
+  set.test->read(3, image.data());
+}
+
+TEST(DataSet, AFolderIsGivenByItsPath) {
+  const TemporaryFolder root;
+  samples::write_class_folders(root, "mine", 3, 2, 1);
+  const auto set = open_data_set({.name = "folder:" + (root.path() / "mine").string()});
+  EXPECT_EQ(3, set.train->classes());
+  EXPECT_EQ(224u, set.train->pixels());
+  EXPECT_EQ(6u, set.train->size());
+}
+
+TEST(DataSet, SyntheticSetsNeedNothing) {
+  const auto set = open_data_set({.name = "synthetic100", .train_images = 200, .test_images = 100});
+  EXPECT_EQ(200u, set.train->size());
+  EXPECT_EQ(100u, set.test->size());
+  EXPECT_EQ(100, set.train->classes());
+  EXPECT_EQ(32u, set.train->pixels());
+}
+
+TEST(DataSet, WhatIsMissingSaysHowToGetIt) {
+  const TemporaryFolder root;
+  for (const auto& [name, folder] : {std::pair("cifar10", "cifar-10-batches-bin"),
+                                     {"cifar100", "cifar-100-binary"},
+                                     {"tinyimagenet", "tiny-imagenet-200"},
+                                     {"imagewoof", "imagewoof2-160"}}) {
+    const auto sentence = open_refusal({.name = name, .root = root.path()});
+    EXPECT_TRUE(contains(sentence, (root.path() / folder).string())) << sentence;
+    EXPECT_TRUE(contains(sentence, std::string("`sadam data fetch ") + name + "`")) << sentence;
+  }
+}
+
+TEST(DataSet, AMissingOrDamagedCifarFileIsNamed) {
+  const TemporaryFolder root;
+  samples::write_cifar100(root, 100, 100);
+  const auto file = root.write("cifar-100-binary/test.bin", "short");
+  for (int i = 0; i < 2; ++i, std::filesystem::remove(file)) {
+    const auto sentence = open_refusal({.name = "cifar100", .root = root.path()});
+    EXPECT_TRUE(contains(sentence, file.string()) && contains(sentence, "fetch cifar100")) << sentence;
+  }
+}
+
+TEST(DataSet, AnotherNumberOfClassesIsRefusedWithBothNumbers) {
+  const TemporaryFolder root;
+  samples::write_class_folders(root, "imagewoof2-160", 9, 1, 1);
+  auto sentence = open_refusal({.name = "imagewoof", .root = root.path()});
+  EXPECT_TRUE(contains(sentence, "9 classes") && contains(sentence, "has 10")) << sentence;
+  samples::write_cifar100(root, 300, 300, 99);
+  sentence = open_refusal({.name = "cifar100", .root = root.path()});
+  EXPECT_TRUE(contains(sentence, "99 classes") && contains(sentence, "has 100")) << sentence;
+  root.write("tiny-imagenet-200/wnids.txt", "n1\n");
+  root.write("tiny-imagenet-200/train/n1/images/1.JPEG", "");
+  root.write("tiny-imagenet-200/val/images/1.JPEG", "");
+  root.write("tiny-imagenet-200/val/val_annotations.txt", "1.JPEG\tn1\n");
+  sentence = open_refusal({.name = "tinyimagenet", .root = root.path()});
+  EXPECT_TRUE(contains(sentence, "1 classes") && contains(sentence, "has 200")) << sentence;
+}
+
+TEST(DataSet, AnUnknownNameIsAMistakeOfTheCaller) {
+  EXPECT_THROW(open_data_set({.name = "cifar1000"}), UsageError);
+  EXPECT_THROW(open_data_set({.name = "folder:"}), UsageError);
+  EXPECT_THROW(open_data_set({.name = "synthetic10", .pixels = 100000}), UsageError);
+  EXPECT_THROW(shape_of(""), UsageError);
+  EXPECT_TRUE(contains(open_refusal({.name = "imagewoff"}), "'imagewoof'"));
+}
+
+TEST(DataSet, ShapesAreKnownWithoutOpening) {
+  EXPECT_EQ(6u, data_set_names().size());
+  EXPECT_EQ(200, shape_of("tinyimagenet").classes);
+  EXPECT_EQ(64u, shape_of("tinyimagenet").pixels);
+  EXPECT_EQ(0, shape_of("folder:/anywhere").classes);
+  EXPECT_EQ(224u, shape_of("folder:/anywhere").pixels);
+}
+
+}  // namespace
+}  // namespace sadam::data

@@ -1,0 +1,143 @@
+// What the tests of fetching share: a folder of their own, archives, sentences.
+#pragma once
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <gtest/gtest.h>
+#include <sadam/error.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace sadam::data::testing {
+
+namespace fs = std::filesystem;
+
+/// A fresh folder that goes with the object.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "sadam-fetch-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  /// Everything in it, hidden or not.
+  std::set<std::string> names() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(path)) names.insert(entry.path().filename());
+    return names;
+  }
+
+  fs::path path;
+};
+
+inline std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+inline void write_text(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+/// Bytes that do not compress.
+inline std::string noise(std::size_t count) {
+  std::mt19937 generator(7);
+  std::string bytes(count, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(generator() & 255U);
+  return bytes;
+}
+
+struct Member {
+  std::string name;
+  std::string text;
+  std::string symbolic_link = {};
+  std::string hard_link = {};
+};
+
+enum class Packed { tar_gz, zip };
+
+/// The bytes of an archive.
+inline std::string archive_of(const std::vector<Member>& members, Packed packed = Packed::tar_gz) {
+  const Folder folder;
+  const fs::path file = folder.path / "archive";
+  archive* writer = archive_write_new();
+  if (packed == Packed::tar_gz) {
+    archive_write_add_filter_gzip(writer);
+    archive_write_set_format_pax_restricted(writer);
+  } else {
+    archive_write_set_format_zip(writer);
+  }
+  archive_write_open_filename(writer, file.c_str());
+  for (const auto& member : members) {
+    archive_entry* entry = archive_entry_new();
+    archive_entry_set_pathname(entry, member.name.c_str());
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_filetype(entry, AE_IFREG);
+    if (member.name.ends_with('/')) archive_entry_set_filetype(entry, AE_IFDIR);
+    archive_entry_set_size(entry, static_cast<la_int64_t>(member.text.size()));
+    if (!member.symbolic_link.empty()) {
+      archive_entry_set_filetype(entry, AE_IFLNK);
+      archive_entry_set_symlink(entry, member.symbolic_link.c_str());
+    }
+    if (!member.hard_link.empty()) archive_entry_set_hardlink(entry, member.hard_link.c_str());
+    EXPECT_EQ(archive_write_header(writer, entry), ARCHIVE_OK) << archive_error_string(writer);
+    archive_write_data(writer, member.text.data(), member.text.size());
+    archive_entry_free(entry);
+  }
+  archive_write_close(writer);
+  archive_write_free(writer);
+  return text_of(file);
+}
+
+/// What the Error says that `attempt` throws.
+template <typename Attempt>
+std::string refusal(Attempt attempt) {
+  try {
+    attempt();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+inline ::testing::AssertionResult says(const std::string& sentence, const std::string& part) {
+  if (sentence.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "it says: " << sentence;
+}
+
+/// Runs `action` in a process of its own; what waitpid says of its end.
+template <typename Action>
+int in_another_process(Action action) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      _exit(action());
+    } catch (...) {
+      _exit(99);
+    }
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+}  // namespace sadam::data::testing

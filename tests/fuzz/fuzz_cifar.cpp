@@ -1,0 +1,29 @@
+#include <cstdlib>
+
+#include "data/cifar.h"
+#include "sadam/error.h"
+
+namespace {
+
+void require(bool promise) {
+  if (!promise) std::abort();
+}
+
+void check(std::span<const std::uint8_t> bytes, sadam::data::Cifar kind) {
+  try {
+    const auto images = sadam::data::read_cifar(bytes, kind);
+    require(images.count > 0 && images.labels.size() == images.count);
+    require(images.pixels.size() == images.count * images.bytes_per_image());
+    require(images.pixels.size() + images.count <= bytes.size());
+    for (const auto label : images.labels) require(0 <= label && label < images.classes);
+  } catch (const sadam::Error&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  check({data, size}, sadam::data::Cifar::ten);
+  check({data, size}, sadam::data::Cifar::hundred);
+  return 0;
+}

@@ -1,0 +1,92 @@
+#include "nn/classifier.h"
+
+#include "base/usage_error.h"
+#include "nn/qat_net.h"
+#include "nn/resnet18.h"
+#include "support/models.h"
+
+namespace sadam::nn {
+namespace {
+
+using namespace sadam::testing;
+
+std::string refused_use(const ClassifierOptions& options) {
+  try {
+    make_classifier(options);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Classifier, MakesTheNetworkThatWasNamed) {
+  const auto small =
+      make_classifier({.name = "qatnet", .pixels = 64, .classes = 7, .bits = 3, .dropout = 0.5});
+  const auto* qat = dynamic_cast<QATNetImpl*>(&small->module());
+  ASSERT_NE(nullptr, qat);
+  EXPECT_EQ(64, qat->options().pixels);
+  EXPECT_EQ(7, qat->options().classes);
+  EXPECT_EQ(3, qat->options().bits);
+  EXPECT_EQ(0.5, qat->options().dropout);
+  const auto large = make_classifier({.name = "resnet18", .pixels = 48, .classes = 9});
+  const auto* residual = dynamic_cast<ResNet18Impl*>(&large->module());
+  ASSERT_NE(nullptr, residual);
+  EXPECT_EQ(9, residual->options().classes);
+}
+
+TEST(Classifier, LogitsAreThoseOfTheNetworkAsItIsWhenTheyAreComputed) {
+  for (const std::string name : {"qatnet", "resnet18"}) {
+    SCOPED_TRACE(name);
+    const auto classifier = make_classifier({.name = name, .pixels = 32, .classes = 5});
+    auto& module = classifier->module();
+    module.eval();
+    const auto images = torch::randn({4, 3, 32, 32});
+    const auto plain = [&] {
+      auto* qat = dynamic_cast<QATNetImpl*>(&module);
+      return qat ? qat->forward(images) : dynamic_cast<ResNet18Impl&>(module).forward(images);
+    };
+    const auto logits = classifier->logits_of(images);
+    EXPECT_TRUE(torch::allclose(plain(), logits()));
+    EXPECT_TRUE(torch::equal(logits(), logits()));
+    const auto before = logits();
+    {
+      const torch::NoGradGuard no_graph;
+      for (const auto& parameter : module.parameters()) parameter.mul_(1.5);
+    }
+    EXPECT_FALSE(torch::allclose(before, logits()));
+    EXPECT_TRUE(torch::allclose(plain(), logits()));
+    EXPECT_TRUE(logits().requires_grad());
+  }
+}
+
+TEST(Classifier, LogitsOutliveTheClassifier) {
+  auto classifier = make_classifier({.name = "qatnet", .classes = 5, .dropout = 0});
+  const auto logits = classifier->logits_of(torch::randn({2, 3, 32, 32}));
+  const auto before = logits();
+  classifier.reset();
+  EXPECT_TRUE(torch::equal(before, logits()));
+}
+
+TEST(Classifier, DropoutIsDrawnAnewEachTime) {
+  const auto classifier = make_classifier({.name = "qatnet", .classes = 5, .dropout = 0.5});
+  const auto logits = classifier->logits_of(torch::randn({2, 3, 32, 32}));
+  EXPECT_FALSE(torch::equal(logits(), logits()));
+}
+
+TEST(Classifier, RefusesAnUnknownNameWithTheOneThatWasMeant) {
+  const auto sentence = refused_use({.name = "resnet"});
+  EXPECT_NE(std::string::npos, sentence.find("'resnet'")) << sentence;
+  EXPECT_NE(std::string::npos, sentence.find("'resnet18'")) << sentence;
+  const auto other = refused_use({.name = "transformer"});
+  EXPECT_NE(std::string::npos, other.find("qatnet")) << other;
+  EXPECT_NE(std::string::npos, other.find("resnet18")) << other;
+}
+
+TEST(Classifier, WhatTheNetworkDoesNotAllowIsAWrongUse) {
+  EXPECT_NE(std::string::npos, refused_use({.name = "qatnet", .bits = 1}).find("2 to 8 bits"));
+  EXPECT_NE(std::string::npos, refused_use({.name = "qatnet", .pixels = 33}).find("33 pixels"));
+  EXPECT_NE(std::string::npos, refused_use({.name = "resnet18", .classes = 0}).find("0 classes"));
+}
+
+}  // namespace
+}  // namespace sadam::nn

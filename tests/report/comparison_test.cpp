@@ -1,0 +1,155 @@
+#include "report/comparison.h"
+
+#include <gtest/gtest.h>
+#include <sadam/error.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/named_run.h"
+#include "report/run_builder.h"
+
+namespace sadam::report {
+namespace {
+
+using testing::append;
+using testing::recipe_with;
+using testing::write_run;
+
+class ComparisonTest : public testing::RunsTest {
+ protected:
+  Comparison compare_named(const std::vector<std::string>& names, bool by_seed = false) const {
+    return compare(named_runs(names, root_), by_seed);
+  }
+
+  void write_seeds() {
+    write_run(paths("adamw-41"), recipe_with({"train.epochs=2", "optimizer.name=adamw", "seed=41"}),
+              {0.10, 0.20});
+    write_run(paths("adamw-42"), recipe_with({"train.epochs=2", "optimizer.name=adamw", "seed=42"}),
+              {0.20, 0.30});
+    write_run(paths("sadam-42"), recipe_with({"train.epochs=2", "seed=42"}), {0.30, 0.40});
+  }
+};
+
+std::vector<std::string> fields(const Comparison& comparison) {
+  std::vector<std::string> result;
+  for (const auto& difference : comparison.differences) result.push_back(difference.field);
+  return result;
+}
+
+TEST_F(ComparisonTest, ShowsRecipesResultsAndCurvesSideBySide) {
+  write_seeds();
+  EXPECT_EQ(to_text(compare_named({"adamw-42", "sadam-42"})),
+            "                      adamw-42   sadam-42\n"
+            "────────────────────  ────────  ─────────\n"
+            "optimizer                adamw  sadam k=2\n"
+            "optimizer.name           adamw      sadam\n"
+            "\n"
+            "best accuracy, %         30.00      40.00\n"
+            "last accuracy, %         30.00      40.00\n"
+            "epoch of the best            2          2\n"
+            "last test loss          1.5000     1.5000\n"
+            "mean ρ                       –      0.500\n"
+            "mean brake               1.000      0.400\n"
+            "time per step         500.0 ms   500.0 ms\n"
+            "training time             10 s       10 s\n"
+            "evaluation time          2.0 s      2.0 s\n"
+            "peak memory            1.0 GiB    1.0 GiB\n"
+            "epochs done                  2          2\n"
+            "\n"
+            "accuracy, %, epoch 1     20.00      30.00\n"
+            "accuracy, %, epoch 2     30.00      40.00\n");
+}
+
+TEST_F(ComparisonTest, NamesOnlyFieldsThatDiffer) {
+  write_run(paths("a"), recipe_with({"optimizer.probes=8", "train.batch=64"}), {0.1});
+  write_run(paths("b"), recipe_with({"train.batch=32"}), {0.1});
+  EXPECT_EQ(fields(compare_named({"a", "b"})),
+            (std::vector<std::string>{"optimizer", "train.batch", "optimizer.probes"}));
+}
+
+TEST_F(ComparisonTest, SaysSoWhenRecipesAreTheSame) {
+  write_run(paths("a"), recipe_with({}), {0.1});
+  write_run(paths("b"), recipe_with({}), {0.1});
+  EXPECT_NE(to_text(compare_named({"a", "b"})).find("(recipes: the same)"), std::string::npos);
+}
+
+TEST_F(ComparisonTest, FoldsSeedsIntoMeanAndDeviation) {
+  write_seeds();
+  const auto comparison = compare_named({"adamw-41", "sadam-42", "adamw-42"}, true);
+  ASSERT_EQ(comparison.entrants.size(), 2U);
+  EXPECT_EQ(comparison.entrants[0].name, "adamw");
+  EXPECT_EQ(comparison.entrants[1].name, "sadam-42");
+  const auto text = to_text(comparison);
+  EXPECT_NE(text.find("25.00 ± 7.07"), std::string::npos) << text;
+  EXPECT_NE(text.find("41, 42"), std::string::npos) << text;
+}
+
+TEST_F(ComparisonTest, FoldsNothingUnlessAsked) {
+  write_seeds();
+  EXPECT_EQ(compare_named({"adamw-41", "adamw-42"}).entrants.size(), 2U);
+}
+
+TEST_F(ComparisonTest, KeepsRunsApartThatDifferInMoreThanTheSeed) {
+  write_run(paths("a"), recipe_with({"seed=1", "optimizer.lr=0.1"}), {0.1});
+  write_run(paths("b"), recipe_with({"seed=2"}), {0.1});
+  EXPECT_EQ(compare_named({"a", "b"}, true).entrants.size(), 2U);
+}
+
+TEST_F(ComparisonTest, FoldsControlsWhoseRunsBelongTogether) {
+  for (const std::string k : {"2", "8"}) {
+    for (const std::string seed : {"1", "2"}) {
+      const auto run = "k" + k + "-" + seed;
+      write_run(paths(run), recipe_with({"seed=" + seed, "optimizer.probes=" + k}), {0.1});
+      write_run(paths("matched-" + run),
+                recipe_with({"seed=" + seed, "optimizer.name=adamw", "control.kind=matched",
+                             "control.run=" + paths(run).folder.string(), "control.brake=0.4" + seed}),
+                {0.1});
+    }
+  }
+  const auto comparison =
+      compare_named({"matched-k2-1", "matched-k2-2", "matched-k8-1", "matched-k8-2"}, true);
+  ASSERT_EQ(comparison.entrants.size(), 2U);
+  EXPECT_EQ(comparison.entrants[0].name, "matched-k2");
+  EXPECT_EQ(comparison.entrants[1].runs.size(), 2U);
+}
+
+TEST_F(ComparisonTest, GivesProgramsMeansAndDeviations) {
+  write_seeds();
+  const auto comparison = compare_named({"adamw-41", "adamw-42", "sadam-42"}, true);
+  const auto json = nlohmann::json::parse(to_json(comparison));
+  EXPECT_EQ(json[0]["seeds"], nlohmann::json({41, 42}));
+  EXPECT_NEAR(json[0]["result"]["best"].get<double>(), 25, 1e-9);
+  EXPECT_NEAR(json[0]["result_deviation"]["best"].get<double>(), 7.0710678, 1e-6);
+  EXPECT_TRUE(json[1]["result_deviation"]["best"].is_null());
+  EXPECT_EQ(json[1]["accuracy"]["1"], 30.0);
+  EXPECT_EQ(json[0]["recipe"]["optimizer.name"], "adamw");
+
+  const auto csv = to_csv(comparison);
+  EXPECT_EQ(csv.substr(0, csv.find('\n')), "section,field,adamw,adamw deviation,sadam-42,sadam-42 deviation");
+  EXPECT_NE(csv.find("\nrecipe,optimizer.name,adamw,,sadam,\n"), std::string::npos) << csv;
+}
+
+TEST_F(ComparisonTest, HasOneCsvColumnARunWhereNothingIsFolded) {
+  write_seeds();
+  const auto csv = to_csv(compare_named({"adamw-42", "sadam-42"}));
+  EXPECT_EQ(csv.substr(0, csv.find('\n')), "section,field,adamw-42,sadam-42");
+  EXPECT_NE(csv.find("\nresult,best_epoch,2,2\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\naccuracy,1,20,30\n"), std::string::npos) << csv;
+}
+
+TEST_F(ComparisonTest, WarnsOfNumbersThatAreNotFinal) {
+  write_seeds();
+  write_run(paths("half"), recipe_with({"train.epochs=2", "seed=7"}), {0.5});
+  const auto comparison = compare_named({"half", "sadam-42"});
+  ASSERT_EQ(comparison.warnings.size(), 1U);
+  EXPECT_EQ(comparison.warnings[0], "half is stopped after 1 of 2 epochs: its numbers are not final.");
+}
+
+TEST_F(ComparisonTest, StopsAtADamagedRun) {
+  write_seeds();
+  append(paths("adamw-41").events(), "rubbish\n");
+  EXPECT_THROW(compare_named({"adamw-41", "sadam-42"}), Error);
+}
+
+}  // namespace
+}  // namespace sadam::report

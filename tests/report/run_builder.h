@@ -1,0 +1,82 @@
+// Folders of runs, made by the program's own writers.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "train/recipe/source.h"
+#include "train/record/events.h"
+#include "train/record/run_folder.h"
+
+namespace sadam::report::testing {
+
+/// A folder of the test's own, gone when the test is.
+class RunsTest : public ::testing::Test {
+ protected:
+  RunsTest() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    auto pattern =
+        (std::filesystem::temp_directory_path() / (std::string(test->name()) + ".XXXXXX")).string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    root_ = pattern;
+  }
+  ~RunsTest() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+  }
+
+  train::RunPaths paths(const std::string& name) const { return {root_ / name}; }
+
+  std::filesystem::path root_;
+};
+
+inline train::Recipe recipe_with(const std::vector<std::string>& changes) {
+  train::RecipeSource source;
+  for (const auto& change : changes) source.set(change);
+  return source.resolve();
+}
+
+/// Ten steps an epoch of 0.5 s each. The brakes go 0.2, 0.6, 0.2, …, ρ is 0.5 if the optimizer probes.
+inline void write_run(const train::RunPaths& paths, const train::Recipe& recipe,
+                      const std::vector<double>& accuracies) {
+  const auto folder = train::RunFolder::create(paths.folder);
+  base::write_file_atomically(paths.recipe(), train::to_toml(recipe));
+  train::EventWriter events(paths.events(), 0);
+  const bool probes = recipe.optimizer.name == "sadam";
+  std::int64_t steps = 0;
+  for (std::size_t i = 0; i < accuracies.size(); ++i) {
+    const auto number = static_cast<std::int64_t>(i) + 1;
+    for (int s = 0; s < 10; ++s) {
+      train::StepEvent step;
+      step.step = ++steps;
+      step.epoch = number;
+      step.loss = 2;
+      step.probed = probes;
+      step.lgi = probes ? 0.5 : 0;
+      if (probes) step.brake = steps % 2 == 1 ? 0.2 : 0.6;
+      events.write(step);
+    }
+    train::EpochEvent epoch;
+    epoch.epoch = number;
+    epoch.step = steps;
+    epoch.test_loss = 3.0 / static_cast<double>(number);
+    epoch.test_accuracy = accuracies[i];
+    epoch.train_seconds = 5.0 * static_cast<double>(number);
+    epoch.evaluate_seconds = static_cast<double>(number);
+    epoch.peak_memory = std::int64_t{1} << 30;
+    events.write(epoch);
+  }
+  events.sync();
+}
+
+inline void append(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::app | std::ios::binary) << text;
+}
+
+}  // namespace sadam::report::testing

@@ -1,0 +1,133 @@
+#include "report/run_list.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/usage_error.h"
+#include "report/run_builder.h"
+
+namespace sadam::report {
+namespace {
+
+using testing::append;
+using testing::recipe_with;
+using testing::write_run;
+
+class RunListTest : public testing::RunsTest {
+ protected:
+  void write_three() {
+    write_run(paths("b"), recipe_with({"train.epochs=2", "optimizer.probes=8", "seed=10"}), {0.1, 0.2});
+    write_run(paths("a"), recipe_with({"train.epochs=2", "optimizer.name=adamw", "seed=9"}), {0.4, 0.3});
+    write_run(paths("c"), recipe_with({"train.epochs=2", "data.name=synthetic100", "seed=9"}), {});
+  }
+
+  std::vector<std::string> names(const RunQuery& query) const {
+    std::vector<std::string> result;
+    for (const auto& row : list_runs(query).brief.rows) result.push_back(row[0].text);
+    return result;
+  }
+
+  RunQuery where(std::vector<std::string> conditions) const {
+    return {root_, std::move(conditions), "", false};
+  }
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(RunListTest, ListsByNameWithWhatFitsATerminal) {
+  write_three();
+  EXPECT_EQ(
+      to_text(list_runs({root_, {}, "", false}).brief),
+      "run  state     data          model         optimizer  seed  epochs  best %  last %  brake  time\n"
+      "───  ────────  ────────────  ────────────  ─────────  ────  ──────  ──────  ──────  ─────  ────\n"
+      "a    finished  synthetic10   qatnet 2-bit  adamw         9     2/2   40.00   30.00   1.00  10 s\n"
+      "b    finished  synthetic10   qatnet 2-bit  sadam k=8    10     2/2   20.00   20.00   0.40  10 s\n"
+      "c    stopped   synthetic100  qatnet 2-bit  sadam k=2     9     0/2       –       –      –     –\n");
+}
+
+TEST_F(RunListTest, FiltersByRecipeFieldsAndByColumns) {
+  write_three();
+  EXPECT_EQ(names(where({"optimizer.name=sadam"})), (Names{"b", "c"}));
+  EXPECT_EQ(names(where({"optimizer.name=sadam", "data.name=synthetic100"})), Names{"c"});
+  EXPECT_EQ(names(where({"state=finished"})), (Names{"a", "b"}));
+  EXPECT_EQ(names(where({"best=40"})), Names{"a"});
+  EXPECT_EQ(names(where({"optimizer.lr=1e-3"})), (Names{"a", "b", "c"}));
+  EXPECT_EQ(names(where({"optimizer=sadam k=8"})), Names{"b"});
+}
+
+TEST_F(RunListTest, AFieldThatDecidesNothingMatchesNothing) {
+  write_three();
+  EXPECT_EQ(names(where({"optimizer.probes=2"})), Names{"c"});
+}
+
+TEST_F(RunListTest, SortsNumbersBySizeAndWhatIsMissingLast) {
+  write_three();
+  write_run(paths("aa"), recipe_with({"seed=9"}), {});
+  EXPECT_EQ(names({root_, {}, "seed", false}), (Names{"a", "aa", "c", "b"}));
+  EXPECT_EQ(names({root_, {}, "best", false}), (Names{"b", "a", "aa", "c"}));
+  EXPECT_EQ(names({root_, {}, "best", true}), (Names{"a", "b", "aa", "c"}));
+}
+
+TEST_F(RunListTest, RefusesUnknownFieldsWithTheNearestOne) {
+  const auto message = [&](const RunQuery& query) -> std::string {
+    try {
+      list_runs(query);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message(where({"optimiser.name=sadam"})).find("did you mean 'optimizer.name'?"),
+            std::string::npos);
+  EXPECT_NE(message({root_, {}, "bets", false}).find("did you mean 'best'?"), std::string::npos);
+  EXPECT_NE(message(where({"sadam"})).find("field=value"), std::string::npos);
+}
+
+TEST_F(RunListTest, ListsTheOthersBesideADamagedRun) {
+  write_three();
+  append(paths("a").events(), "rubbish\n");
+  const auto list = list_runs({root_, {}, "", false});
+  EXPECT_EQ(list.brief.rows.size(), 3U);
+  EXPECT_EQ(list.brief.rows[0][1].text, "damaged");
+  EXPECT_EQ(list.damaged, 1U);
+  ASSERT_EQ(list.problems.size(), 1U);
+}
+
+TEST_F(RunListTest, IsSilentAboutDamageThatWasNotAskedFor) {
+  write_three();
+  append(paths("a").events(), "rubbish\n");
+  EXPECT_TRUE(list_runs(where({"optimizer.name=sadam"})).problems.empty());
+  // Without a recipe nobody can tell.
+  append(paths("a").recipe(), "[");
+  EXPECT_EQ(list_runs(where({"optimizer.name=sadam"})).damaged, 1U);
+}
+
+TEST_F(RunListTest, AKilledRunIsAProblemButNotDamage) {
+  write_three();
+  append(paths("c").events(), "{");
+  const auto list = list_runs({root_, {}, "", false});
+  EXPECT_EQ(list.problems.size(), 1U);
+  EXPECT_EQ(list.damaged, 0U);
+}
+
+TEST_F(RunListTest, GivesProgramsEveryResultAndEveryField) {
+  write_three();
+  const auto json = nlohmann::json::parse(to_json(list_runs({root_, {}, "", false}).full));
+  EXPECT_EQ(json[1]["name"], "b");
+  EXPECT_EQ(json[1]["best"], 20.0);
+  EXPECT_EQ(json[1]["best_epoch"], 2);
+  EXPECT_EQ(json[1]["step_time"], 0.5);
+  EXPECT_EQ(json[1]["optimizer.probes"], 8);
+  EXPECT_EQ(json[1]["seed"], 10);
+  EXPECT_TRUE(json[0]["optimizer.probes"].is_null());
+}
+
+TEST_F(RunListTest, IsEmptyWhereThereIsNoFolder) {
+  const auto list = list_runs({root_ / "nowhere", {}, "", false});
+  EXPECT_EQ(list.found, 0U);
+  EXPECT_EQ(to_json(list.full), "[]\n");
+}
+
+}  // namespace
+}  // namespace sadam::report

@@ -1,0 +1,147 @@
+#include "report/run_summary.h"
+
+#include <gtest/gtest.h>
+#include <sadam/error.h>
+
+#include "base/usage_error.h"
+#include "report/named_run.h"
+#include "report/recipe_values.h"
+#include "report/run_builder.h"
+
+namespace sadam::report {
+namespace {
+
+using testing::append;
+using testing::recipe_with;
+using testing::write_run;
+
+class RunSummaryTest : public testing::RunsTest {};
+
+TEST_F(RunSummaryTest, TellsWhatAFinishedRunCameTo) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.10, 0.30, 0.20});
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::finished);
+  EXPECT_EQ(run.problem, "");
+  EXPECT_EQ(run.epochs_done, 3);
+  EXPECT_EQ(run.steps, 30);
+  EXPECT_EQ(run.best_accuracy, 0.30);
+  EXPECT_EQ(run.best_epoch, 2);
+  EXPECT_EQ(run.last_accuracy, 0.20);
+  EXPECT_EQ(run.last_test_loss, 1.0);
+  EXPECT_NEAR(run.mean_brake.value(), 0.4, 1e-12);
+  EXPECT_NEAR(run.mean_lgi.value(), 0.5, 1e-12);
+  EXPECT_EQ(run.train_seconds, 15.0);
+  EXPECT_EQ(run.evaluate_seconds, 3.0);
+  EXPECT_EQ(run.seconds_per_step, 0.5);
+  EXPECT_EQ(run.peak_memory, std::int64_t{1} << 30);
+}
+
+TEST_F(RunSummaryTest, HasNoLgiWhereNothingWasProbed) {
+  write_run(paths("a"), recipe_with({"optimizer.name=adamw", "train.epochs=1"}), {0.1});
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_FALSE(run.mean_lgi.has_value());
+  EXPECT_EQ(run.mean_brake, 1.0);
+}
+
+TEST_F(RunSummaryTest, CallsARunBeforeItsLastEpochStopped) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1, 0.2});
+  EXPECT_EQ(summarise(paths("a"), "a").state, RunState::stopped);
+}
+
+TEST_F(RunSummaryTest, CallsARunWithoutEventsStopped) {
+  write_run(paths("a"), recipe_with({}), {});
+  std::filesystem::remove(paths("a").events());
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::stopped);
+  EXPECT_EQ(run.problem, "");
+  EXPECT_FALSE(run.best_accuracy.has_value());
+}
+
+TEST_F(RunSummaryTest, CallsARunWhoseFolderIsHeldRunningAndItsLastLineUnfinished) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1});
+  append(paths("a").events(), R"({"event": "st)");
+  const auto holder = train::RunFolder::open(paths("a").folder);
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::running);
+  EXPECT_EQ(run.problem, "");
+}
+
+TEST_F(RunSummaryTest, SaysHowToGoOnWithARunThatWasKilled) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1});
+  append(paths("a").events(), R"({"event": "st)");
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::stopped);
+  EXPECT_EQ(run.epochs_done, 1);
+  EXPECT_NE(run.problem.find("line 12"), std::string::npos) << run.problem;
+  EXPECT_NE(run.problem.find("sadam train --resume " + paths("a").folder.string()), std::string::npos)
+      << run.problem;
+}
+
+TEST_F(RunSummaryTest, NamesFileAndLineOfDamage) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1});
+  append(paths("a").events(), "rubbish\n");
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::damaged);
+  EXPECT_TRUE(run.recipe.has_value());
+  EXPECT_NE(run.problem.find("events.jsonl"), std::string::npos) << run.problem;
+  EXPECT_NE(run.problem.find("12"), std::string::npos) << run.problem;
+}
+
+TEST_F(RunSummaryTest, NamesADamagedRecipe) {
+  write_run(paths("a"), recipe_with({}), {0.1});
+  append(paths("a").recipe(), "\n[optimizer\n");
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::damaged);
+  EXPECT_FALSE(run.recipe.has_value());
+  EXPECT_NE(run.problem.find("run.toml"), std::string::npos) << run.problem;
+}
+
+TEST_F(RunSummaryTest, ConvergenceIsTheTrainingTimeOfTheFirstEpochThatReachesIt) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.10, 0.30, 0.40});
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(seconds_to_reach(run, 0.25), 10.0);
+  EXPECT_EQ(seconds_to_reach(run, 0.30), 10.0);
+  EXPECT_FALSE(seconds_to_reach(run, 0.41).has_value());
+}
+
+TEST_F(RunSummaryTest, FindsARunByFolderAndByName) {
+  write_run(paths("deep/adamw"), recipe_with({}), {0.1});
+  EXPECT_EQ(named_runs({"deep/adamw"}, root_).at(0).folder, root_ / "deep/adamw");
+  EXPECT_EQ(named_runs({(root_ / "deep/adamw/").string()}, "nowhere").at(0).name,
+            (root_ / "deep/adamw").string());
+}
+
+TEST_F(RunSummaryTest, SuggestsTheRunThatWasMeant) {
+  write_run(paths("adamw"), recipe_with({}), {0.1});
+  try {
+    named_runs({"adamv"}, root_);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean 'adamw'?"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(RunSummaryTest, RefusesTheSameRunTwice) {
+  write_run(paths("a"), recipe_with({}), {0.1});
+  EXPECT_THROW(named_runs({"a", (root_ / "a").string()}, root_), UsageError);
+}
+
+TEST(ShortForms, NameWhatDepartsFromThePreset) {
+  EXPECT_EQ(short_optimizer(recipe_with({"optimizer.preset=reference"})), "sadam k=2 reference");
+  EXPECT_EQ(short_optimizer(recipe_with({"optimizer.probes=8", "optimizer.damping=0"})),
+            "sadam k=8 damping=0");
+  EXPECT_EQ(short_optimizer(recipe_with({"optimizer.name=prox_sgd"})), "prox_sgd");
+  EXPECT_EQ(
+      short_optimizer(recipe_with({"optimizer.name=adamw", "optimizer.lr=5e-4", "schedule.name=cosine"})),
+      "adamw cosine lr=0.0005");
+  EXPECT_EQ(short_optimizer(recipe_with({"optimizer.name=adamw", "control.kind=matched", "control.run=r"})),
+            "adamw matched");
+}
+
+TEST(ShortForms, NameTheWidthOfQuantizedModelsAlone) {
+  EXPECT_EQ(short_model(recipe_with({"model.bits=4"})), "qatnet 4-bit");
+  EXPECT_EQ(short_model(recipe_with({"model.name=resnet18"})), "resnet18");
+}
+
+}  // namespace
+}  // namespace sadam::report

@@ -1,0 +1,147 @@
+#include "reproduce/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/usage_error.h"
+
+namespace sadam::reproduce {
+namespace {
+
+const PlannedRun* find_run(const Plan& plan, const std::string& folder) {
+  const auto found = std::find_if(plan.runs.begin(), plan.runs.end(),
+                                  [&](const PlannedRun& run) { return run.folder == folder; });
+  return found == plan.runs.end() ? nullptr : &*found;
+}
+
+TEST(Plan, EveryBuiltInTableResolvesInFullAndQuick) {
+  for (const auto& built_in : built_in_recipes()) {
+    if (built_in.name == "curves") continue;
+    for (const bool quick : {false, true}) {
+      Request request;
+      request.quick = quick;
+      const auto plan = make_plan(find_table(std::string(built_in.name)), request);
+      std::set<std::filesystem::path> folders;
+      for (const auto& run : plan.runs) EXPECT_TRUE(folders.insert(run.folder).second) << run.folder;
+      EXPECT_FALSE(plan.differences.empty());
+    }
+  }
+}
+
+TEST(Plan, FiguresNameTablesColumnsAndRowsThatExist) {
+  for (const auto& built_in : built_in_recipes()) {
+    if (built_in.name != "curves") continue;
+    const auto figures = read_figures(built_in.text, "curves.toml");
+    EXPECT_EQ(figures.size(), 2U);
+    for (const auto& figure : figures) {
+      Request request;
+      request.only = figure.columns;
+      EXPECT_NO_THROW(make_plan(find_table(figure.table), request));
+      request.only = figure.rows;
+      EXPECT_NO_THROW(make_plan(find_table(figure.table), request));
+    }
+  }
+}
+
+// The paper's numbers, against the digest of it: a sample from each table.
+TEST(Plan, TheTablesCarryThePapersNumbers) {
+  const auto number = [](const char* table, const char* row, const char* column) {
+    for (const auto& r : find_table(table).rows)
+      if (r.key == row) return r.paper.at(column);
+    return 0.0;
+  };
+  EXPECT_EQ(number("table1", "sadam-k8", "cifar100"), 18.67);
+  EXPECT_EQ(number("table1", "prox_sgd", "imagenet"), 9.66);
+  EXPECT_EQ(number("table2", "small-radius", "cifar100"), 14.78);
+  EXPECT_EQ(number("table3", "sadam-k2", "imagewoof"), 74.21);
+  EXPECT_EQ(number("table4", "adamw", "cifar10-b16"), 89.22);
+  EXPECT_EQ(number("table5", "sadam-k8", "lr-5e-4"), 61.26);
+}
+
+TEST(Plan, TheExperimentsAreThePapers) {
+  const auto plan = make_plan(find_table("table1"), {});
+  const auto* const run = find_run(plan, "runs/table1/cifar100/sadam-k8/seed-42");
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(run->recipe.data.name, "cifar100");
+  EXPECT_EQ(run->recipe.model.bits, 2);
+  EXPECT_EQ(run->recipe.train.batch, 128);
+  EXPECT_EQ(run->recipe.train.epochs, 10);
+  EXPECT_EQ(run->recipe.optimizer.directions, "per_tensor");
+  EXPECT_EQ(run->recipe.optimizer.statistic, "unbiased_variance");
+  EXPECT_EQ(run->recipe.optimizer.noise, "fresh");
+  EXPECT_EQ(run->recipe.optimizer.probes, 8);
+  EXPECT_EQ(run->recipe.optimizer.damping, 2);
+  const auto* const prox = find_run(plan, "runs/table1/cifar100/prox_sgd/seed-42");
+  ASSERT_NE(prox, nullptr);
+  EXPECT_EQ(prox->recipe.optimizer.lr, 0.01);
+  EXPECT_EQ(prox->recipe.optimizer.l1, 1e-4);
+  const auto batch2 = make_plan(find_table("table3"), {});
+  EXPECT_EQ(batch2.runs.front().recipe.model.name, "resnet18");
+  EXPECT_EQ(batch2.runs.front().recipe.train.batch, 2);
+  EXPECT_EQ(batch2.runs.front().recipe.train.epochs, 20);
+  EXPECT_EQ(batch2.runs.front().recipe.data.pixels, 224);
+}
+
+TEST(Plan, EverySAdamRowHasItsControlsAfterItAndEachColumnOneCosine) {
+  Request request;
+  request.only = {"cifar100"};
+  request.seeds = {7};
+  const auto plan = make_plan(find_table("table1"), request);
+  // Six rows, two controls for each of four S-Adam rows, one cosine.
+  EXPECT_EQ(plan.runs.size(), 6U + 8U + 1U);
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const auto& run = plan.runs[i];
+    if (run.control != Control::matched && run.control != Control::shuffled) continue;
+    EXPECT_EQ(run.recipe.optimizer.name, "adamw");
+    EXPECT_EQ(run.recipe.control.kind, to_string(run.control));
+    const auto* const controlled = find_run(plan, run.recipe.control.run);
+    ASSERT_NE(controlled, nullptr) << run.recipe.control.run;
+    EXPECT_LT(controlled, &run);
+    EXPECT_EQ(controlled->seed, run.seed);
+    EXPECT_EQ(controlled->row, run.row);
+  }
+  const auto* const cosine = find_run(plan, "runs/table1/cifar100/adamw.cosine/seed-7");
+  ASSERT_NE(cosine, nullptr);
+  EXPECT_EQ(cosine->recipe.schedule.name, "cosine");
+  EXPECT_EQ(cosine->recipe.optimizer.name, "adamw");
+}
+
+TEST(Plan, OnlyEpochsSeedsAndSetSelectAndChange) {
+  Request request;
+  request.only = {"cifar100/adamw"};
+  request.epochs = 3;
+  request.seeds = {1, 2};
+  request.set = {"data.root=/elsewhere"};
+  const auto plan = make_plan(find_table("table1"), request);
+  ASSERT_EQ(plan.runs.size(), 2U);
+  EXPECT_EQ(plan.runs[0].recipe.train.epochs, 3);
+  EXPECT_EQ(plan.runs[1].recipe.seed, 2);
+  EXPECT_EQ(plan.runs[1].recipe.data.root, "/elsewhere");
+  EXPECT_EQ(plan.runs[0].folder, "runs/table1-3-epochs/cifar100/adamw/seed-1");
+  EXPECT_NE(std::find(plan.differences.begin(), plan.differences.end(), "3 epochs instead of 10"),
+            plan.differences.end());
+}
+
+TEST(Plan, QuickSaysThatItsDataAreNotThePapers) {
+  Request request;
+  request.quick = true;
+  const auto plan = make_plan(find_table("table1"), request);
+  EXPECT_EQ(plan.runs.size(), 4U + 4U + 1U);
+  EXPECT_TRUE(std::any_of(plan.differences.begin(), plan.differences.end(),
+                          [](const auto& text) { return text.find("other data") != std::string::npos; }));
+}
+
+TEST(Plan, MisspeltTablesFieldsAndSelectionsAreRefused) {
+  Request request;
+  request.only = {"cifar10O"};
+  EXPECT_THROW(make_plan(find_table("table1"), request), UsageError);
+  EXPECT_THROW(find_table("table9"), UsageError);
+  EXPECT_THROW(read_table("[table]\ntitel = 'x'\n", "x", "x.toml"), UsageError);
+  EXPECT_THROW(read_table("[train]\nepochs = 1\n", "x", "x.toml"), UsageError);
+  EXPECT_THROW(read_table("[table\n", "x", "x.toml"), UsageError);
+}
+
+}  // namespace
+}  // namespace sadam::reproduce

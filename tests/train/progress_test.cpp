@@ -1,0 +1,251 @@
+#include "train/progress.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "base/display_width.h"
+
+namespace sadam::train {
+namespace {
+
+const std::string clear_line = "\r\033[K";
+
+/// A progress display with a clock that is moved by hand and a terminal of any width.
+class ProgressTest : public ::testing::Test {
+ protected:
+  Progress& show(ProgressStyle style) {
+    progress_ = std::make_unique<Progress>(
+        out_, ProgressOptions{style, [this] { return now_; }, [this] { return columns_; }});
+    return *progress_;
+  }
+
+  /// A step that takes `seconds`.
+  void step(double seconds, double loss = 2, double lgi = 0.5, double brake = 0.25, bool probed = true) {
+    now_ += seconds;
+    train_seconds_ += seconds;
+    ++steps_;
+    StepEvent event;
+    event.step = steps_;
+    event.epoch = (steps_ - 1) / 100 + 1;
+    event.loss = loss;
+    event.lgi = lgi;
+    event.brake = brake;
+    event.probed = probed;
+    progress_->step(event, train_seconds_);
+  }
+
+  static EpochEvent epoch(std::int64_t number) {
+    EpochEvent event;
+    event.epoch = number;
+    event.step = 100 * number;
+    event.train_loss = 2.5;
+    event.test_loss = 2.25;
+    event.test_accuracy = 0.1691;
+    event.mean_lgi = 0.471;
+    event.mean_brake = 0.39;
+    event.train_seconds = 151;
+    event.evaluate_seconds = 7.0 * static_cast<double>(number);
+    return event;
+  }
+
+  std::string written() {
+    auto text = out_.str();
+    out_.str("");
+    return text;
+  }
+
+  std::ostringstream out_;
+  double now_ = 1000;
+  double train_seconds_ = 0;
+  std::int64_t steps_ = 0;
+  std::size_t columns_ = 200;
+  std::unique_ptr<Progress> progress_;
+};
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t result = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++result;
+  return result;
+}
+
+TEST_F(ProgressTest, QuietPrintsNothing) {
+  auto& progress = show(ProgressStyle::quiet);
+  progress.start("a", 2, 100);
+  for (int i = 0; i < 100; ++i) step(1);
+  progress.epoch(epoch(1));
+  progress.note("note");
+  progress.finish();
+  EXPECT_EQ(written(), "");
+}
+
+TEST_F(ProgressTest, PlainWritesWholeLinesWithoutEscapes) {
+  auto& progress = show(ProgressStyle::plain);
+  progress.start("runs/a", 10, 100);
+  EXPECT_EQ(written(), "runs/a: 10 epochs of 100 steps\n");
+  for (int i = 0; i < 65; ++i) step(1);
+  EXPECT_EQ(written(),
+            "epoch  1/10  step 30/100  1.00 step/s  ETA 16:10  loss 2.0000  ρ 0.500  brake 0.250\n"
+            "epoch  1/10  step 60/100  1.00 step/s  ETA 15:40  loss 2.0000  ρ 0.500  brake 0.250\n");
+  progress.epoch(epoch(1));
+  EXPECT_EQ(written(),
+            "epoch  1/10  test 16.91 %  loss 2.2500  train loss 2.5000  ρ 0.471  brake 0.390  2:31\n");
+  progress.note("the disk is nearly full");
+  progress.finish();
+  EXPECT_EQ(written(), "the disk is nearly full\n");
+}
+
+TEST_F(ProgressTest, SaysWhereAResumedRunGoesOn) {
+  show(ProgressStyle::plain).start("a", 1, 100, 40);
+  EXPECT_EQ(written(), "a: 1 epoch of 100 steps, going on after step 40\n");
+}
+
+TEST_F(ProgressTest, LiveRedrawsAtMostTenTimesASecond) {
+  auto& progress = show(ProgressStyle::live);
+  progress.start("a", 2, 100);
+  written();
+  for (int i = 0; i < 1000; ++i) step(0.002);
+  const auto redraws = count(written(), clear_line);
+  EXPECT_GE(redraws, 18U);
+  EXPECT_LE(redraws, 21U);
+}
+
+TEST_F(ProgressTest, LiveLineFitsTheTerminal) {
+  auto& progress = show(ProgressStyle::live);
+  progress.start("a", 2, 100);
+  for (columns_ = 1; columns_ < 120; ++columns_) {
+    written();
+    step(1);
+    const auto text = written();
+    ASSERT_EQ(text.rfind(clear_line, 0), 0U);
+    ASSERT_LT(base::display_width(text.substr(clear_line.size())), columns_);
+  }
+}
+
+TEST_F(ProgressTest, PermanentLinesReplaceTheLiveOne) {
+  auto& progress = show(ProgressStyle::live);
+  progress.start("a", 2, 100);
+  step(1);
+  EXPECT_EQ(written(),
+            "a: 2 epochs of 100 steps\n" + clear_line +
+                "epoch 1/2 ░░░░░░░░░░░░  1.00 step/s  ETA 3:19  loss 2.0000  ρ 0.500  brake 0.250");
+  progress.epoch(epoch(1));
+  const auto text = written();
+  EXPECT_EQ(text.rfind(clear_line + "epoch 1/2  test 16.91 %", 0), 0U) << text;
+  EXPECT_EQ(text.back(), '\n');
+}
+
+TEST_F(ProgressTest, LeavesAnEmptyLineBehindWhenItGoesAway) {
+  show(ProgressStyle::live).start("a", 2, 100);
+  step(1);
+  written();
+  progress_.reset();
+  EXPECT_EQ(written(), clear_line);
+}
+
+TEST_F(ProgressTest, ShowsMeansOverTheLastFiftySteps) {
+  show(ProgressStyle::live).start("a", 2, 100);
+  for (int i = 0; i < 50; ++i) step(1, 100, 0.1, 0.9);
+  for (int i = 0; i < 25; ++i) step(1, 1, 0.2, 0.2);
+  for (int i = 0; i < 25; ++i) step(1, 2, 0.4, 0.4);
+  const auto text = written();
+  EXPECT_EQ(text.substr(text.rfind("  loss")), "  loss 1.5000  ρ 0.300  brake 0.300");
+}
+
+TEST_F(ProgressTest, SkippedStepsDoNotSpoilTheMean) {
+  show(ProgressStyle::live).start("a", 2, 100);
+  step(1, 1);
+  step(1, std::numeric_limits<double>::quiet_NaN());
+  const auto text = written();
+  EXPECT_NE(text.rfind("loss 1.0000"), std::string::npos) << text;
+  EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+}
+
+TEST_F(ProgressTest, LeavesOutRhoAndBrakeWhereThereIsNone) {
+  auto& progress = show(ProgressStyle::live);
+  progress.start("a", 2, 100);
+  step(1, 2, 0, 1, false);
+  auto event = epoch(1);
+  event.mean_lgi = 0;
+  event.mean_brake = 1;
+  progress.epoch(event);
+  const auto text = written();
+  EXPECT_EQ(text.find("ρ"), std::string::npos) << text;
+  EXPECT_EQ(text.find("brake"), std::string::npos) << text;
+  step(1, 2, 0, 0.42, false);  // a control brakes without probing
+  EXPECT_NE(written().find("brake 0.710"), std::string::npos);
+}
+
+TEST_F(ProgressTest, TimeLeftCountsEvaluationsStillToCome) {
+  auto& progress = show(ProgressStyle::live);
+  progress.start("a", 2, 100);
+  for (int i = 0; i < 100; ++i) step(0.1);
+  progress.epoch(epoch(1));  // its evaluation took 7 s
+  written();
+  step(0.1);
+  EXPECT_NE(written().find("ETA 17 s"), std::string::npos);  // 99 steps of 0.1 s and one evaluation
+}
+
+TEST_F(ProgressTest, AResumedRunIsAsFastAsItsNewSteps) {
+  show(ProgressStyle::live).start("a", 2, 100, 100);
+  steps_ = 100;
+  train_seconds_ = 1000;  // another machine took that long
+  step(0.5);
+  step(0.5);
+  const auto text = written();
+  EXPECT_NE(text.find("2.00 step/s"), std::string::npos) << text;
+}
+
+using Stream = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+/// The far end of a terminal that nobody sits at, and the end programs write to.
+struct FakeTerminal {
+  Stream keyboard{fdopen(posix_openpt(O_RDWR | O_NOCTTY), "r+"), std::fclose};
+  Stream screen{nullptr, std::fclose};
+
+  FakeTerminal() {
+    const int number = fileno(keyboard.get());
+    if (grantpt(number) != 0 || unlockpt(number) != 0) return;
+    screen.reset(std::fopen(ptsname(number), "w"));
+  }
+};
+
+TEST(ProgressStyleTest, IsLiveOnATerminalUnlessItIsDumb) {
+  const FakeTerminal terminal;
+  if (!terminal.screen) GTEST_SKIP() << "this machine makes no terminals";
+  const char* term = std::getenv("TERM");
+  const std::optional<std::string> before = term ? std::optional<std::string>(term) : std::nullopt;
+  setenv("TERM", "xterm", 1);
+  EXPECT_EQ(progress_style(terminal.screen.get()), ProgressStyle::live);
+  setenv("TERM", "dumb", 1);
+  EXPECT_EQ(progress_style(terminal.screen.get()), ProgressStyle::plain);
+  unsetenv("TERM");
+  EXPECT_EQ(progress_style(terminal.screen.get()), ProgressStyle::plain);
+  if (before) setenv("TERM", before->c_str(), 1);
+}
+
+TEST(ProgressStyleTest, AsksTheTerminalForItsWidth) {
+  const FakeTerminal terminal;
+  if (!terminal.screen) GTEST_SKIP() << "this machine makes no terminals";
+  winsize size{};
+  size.ws_col = 132;
+  ASSERT_EQ(ioctl(fileno(terminal.screen.get()), TIOCSWINSZ, &size), 0);
+  EXPECT_EQ(terminal_columns(terminal.screen.get()), 132U);
+}
+
+TEST(ProgressStyleTest, IsPlainWhereNobodyLooks) {
+  const Stream file(std::tmpfile(), std::fclose);
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(progress_style(file.get()), ProgressStyle::plain);
+  EXPECT_EQ(terminal_columns(file.get()), 80U);
+}
+
+}  // namespace
+}  // namespace sadam::train

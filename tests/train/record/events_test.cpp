@@ -1,0 +1,139 @@
+#include "train/record/events.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/support.h"
+
+namespace sadam::train {
+namespace {
+
+using sadam::testing::refusal;
+using sadam::testing::says;
+using sadam::testing::TemporaryFolder;
+using sadam::testing::write_text;
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+EventFile read_text(std::string_view text) { return read_events(std::as_bytes(std::span(text))); }
+
+std::string refused(std::string_view text) {
+  return refusal([&] { read_text(text); });
+}
+
+TEST(EventLine, IsOneJsonObject) {
+  EXPECT_EQ(
+      "{\"event\":\"step\",\"step\":3,\"epoch\":1,\"loss\":2.5,\"lr\":0.001,\"lgi\":0.25,\"brake\":0.5,"
+      "\"probed\":true,"
+      "\"within_noise\":false,\"skipped\":false,\"non_finite_probes\":2,\"probe_seconds\":0.125}\n",
+      to_line(StepEvent{3, 1, 2.5, 0.001, 0.25, 0.5, true, false, false, 2, 0.125}));
+  EXPECT_EQ(
+      "{\"event\":\"epoch\",\"epoch\":2,\"step\":20,\"train_loss\":1.5,\"test_loss\":null,\"test_accuracy\":"
+      "0.5,"
+      "\"mean_lgi\":0.0,\"mean_brake\":1.0,\"train_seconds\":9.0,\"evaluate_seconds\":1.0,\"peak_memory\":"
+      "1000}\n",
+      to_line(EpochEvent{2, 20, 1.5, not_a_number, 0.5, 0, 1, 9, 1, 1000}));
+  EXPECT_EQ("{\"event\":\"note\",\"text\":\"a \\\"b\\\"\\n\xc3\xbc\"}\n",
+            to_line(NoteEvent{"a \"b\"\n\xc3\xbc"}));
+}
+
+TEST(EventLine, BytesThatAreNoTextDoNotStopARun) {
+  EXPECT_EQ("{\"event\":\"note\",\"text\":\"\xef\xbf\xbd\"}\n", to_line(NoteEvent{"\xff"}));
+}
+
+TEST(ReadEvents, GivesBackWhatWasWritten) {
+  const StepEvent step{7, 2, 0.1 + 0.2, 1e-300, 0.3, 0.4, true, true, true, 5, 1e-9};
+  const EpochEvent epoch{2,   7,   1.0 / 3, 0.2, 0.3,
+                         0.4, 0.5, 0.6,     0.7, std::numeric_limits<std::int64_t>::max()};
+  const auto file = read_text(to_line(step) + to_line(NoteEvent{"resumed"}) + to_line(epoch) + to_line(step));
+  ASSERT_EQ(2U, file.steps.size());
+  ASSERT_EQ(1U, file.epochs.size());
+  ASSERT_EQ(1U, file.notes.size());
+  EXPECT_EQ(0U, file.cut_line);
+  const auto& s = file.steps[1];
+  EXPECT_EQ(std::tie(step.step, step.epoch, step.loss, step.lr, step.lgi, step.brake),
+            std::tie(s.step, s.epoch, s.loss, s.lr, s.lgi, s.brake));
+  EXPECT_TRUE(s.probed && s.within_noise && s.skipped);
+  EXPECT_EQ(std::tie(step.non_finite_probes, step.probe_seconds),
+            std::tie(s.non_finite_probes, s.probe_seconds));
+  const auto& e = file.epochs[0];
+  EXPECT_EQ(std::tie(epoch.epoch, epoch.step, epoch.train_loss, epoch.test_loss, epoch.test_accuracy),
+            std::tie(e.epoch, e.step, e.train_loss, e.test_loss, e.test_accuracy));
+  EXPECT_EQ(std::tie(epoch.mean_lgi, epoch.mean_brake, epoch.train_seconds, epoch.evaluate_seconds),
+            std::tie(e.mean_lgi, e.mean_brake, e.train_seconds, e.evaluate_seconds));
+  EXPECT_EQ(epoch.peak_memory, e.peak_memory);
+  EXPECT_EQ("resumed", file.notes[0].text);
+}
+
+TEST(ReadEvents, NumbersThatAreNotFiniteBecomeNaN) {
+  for (const double loss : {not_a_number, HUGE_VAL, -HUGE_VAL}) {
+    StepEvent step;
+    step.loss = loss;
+    const auto line = to_line(step);
+    EXPECT_TRUE(says(line, "\"loss\":null"));
+    EXPECT_TRUE(std::isnan(read_text(line).steps.at(0).loss));
+  }
+}
+
+TEST(ReadEvents, ALastLineWithoutItsEndIsNotRead) {
+  const auto line = to_line(NoteEvent{"whole"});
+  for (std::size_t length = 1; length < line.size(); ++length) {
+    const auto file = read_text(line + line + line.substr(0, length));
+    EXPECT_EQ(2U, file.notes.size());
+    EXPECT_EQ(3U, file.cut_line);
+  }
+  EXPECT_EQ(0U, read_text(line).cut_line);
+  EXPECT_EQ(0U, read_text("").cut_line);
+}
+
+TEST(ReadEvents, NewerFilesCanBeRead) {
+  const auto file = read_text(
+      "{\"event\":\"weather\",\"rain\":[1,{}]}\n{\"new\":{\"field\":1},\"event\":\"note\",\"text\":\"a\"}\n");
+  ASSERT_EQ(1U, file.notes.size());
+  EXPECT_EQ("a", file.notes[0].text);
+}
+
+TEST(ReadEvents, AnythingElseIsRefusedWithItsLine) {
+  const auto line = to_line(NoteEvent{"a"});
+  EXPECT_EQ("line 2 is not an event: it is no JSON object: the file is damaged or another one.",
+            refused(line + "\n" + line));
+  EXPECT_TRUE(says(refused("<html>\n"), "line 1 is not an event: it is no JSON object"));
+  EXPECT_TRUE(says(refused("[1]\n"), "line 1 is not an event: it is no JSON object"));
+  EXPECT_TRUE(says(refused(line + line.substr(0, 9) + "\n" + line), "line 2 is not an event"));
+  EXPECT_TRUE(says(refused("{}\n"), "'event' is missing"));
+  EXPECT_TRUE(says(refused("{\"event\":1}\n"), "'event' is no text"));
+  EXPECT_TRUE(says(refused("{\"event\":\"note\"}\n"), "'text' is missing"));
+}
+
+TEST(ReadEvents, FieldsOfAnotherTypeAreRefused) {
+  const auto line = to_line(StepEvent{});
+  const auto changed = [&](const std::string& field, const std::string& value) {
+    const auto at = line.find("\"" + field + "\":") + field.size() + 3;
+    return line.substr(0, at) + value + line.substr(line.find_first_of(",}", at));
+  };
+  EXPECT_NO_THROW(read_text(changed("step", "5")));
+  EXPECT_NO_THROW(read_text(changed("step", "-9223372036854775808")));
+  EXPECT_NO_THROW(read_text(changed("loss", "1")));
+  for (const std::string value : {"1.5", "9223372036854775808", "null", "true", "\"1\"", "[1]"})
+    EXPECT_TRUE(says(refused(changed("step", value)), "'step' is no integer")) << value;
+  for (const std::string value : {"true", "\"1\"", "[1]"})
+    EXPECT_TRUE(says(refused(changed("loss", value)), "'loss' is no number")) << value;
+  EXPECT_TRUE(says(refused(changed("probed", "1")), "'probed' is neither true nor false"));
+  EXPECT_TRUE(says(refused(changed("loss", "1e999")), "it is no JSON object"));
+}
+
+TEST(ReadEvents, NamesTheFile) {
+  const TemporaryFolder folder;
+  const auto path = folder / "events.jsonl";
+  EXPECT_EQ("cannot open " + path.string() + ": No such file or directory.",
+            refusal([&] { read_events(path); }));
+  write_text(path, "x\n");
+  EXPECT_TRUE(says(refusal([&] { read_events(path); }), path.string() + ": line 1 is not an event"));
+  write_text(path, to_line(NoteEvent{"a"}) + "{");
+  EXPECT_EQ(2U, read_events(path).cut_line);
+}
+
+}  // namespace
+}  // namespace sadam::train

@@ -1,0 +1,121 @@
+#include "train/record/run_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "base/support.h"
+
+namespace sadam::train {
+namespace {
+
+namespace fs = std::filesystem;
+using sadam::testing::Child;
+using sadam::testing::refusal;
+using sadam::testing::says;
+using sadam::testing::TemporaryFolder;
+using sadam::testing::write_text;
+
+TEST(RunFolder, IsMadeWithItsParents) {
+  const TemporaryFolder root;
+  const auto run = RunFolder::create(root / "runs/table1/a");
+  EXPECT_TRUE(fs::is_directory(root / "runs/table1/a"));
+  EXPECT_EQ(root / "runs/table1/a/run.toml", run.paths().recipe());
+  EXPECT_EQ(root / "runs/table1/a/events.jsonl", run.paths().events());
+}
+
+TEST(RunFolder, ARunIsNotWrittenOver) {
+  const TemporaryFolder root;
+  write_text(RunFolder::create(root / "a").paths().recipe(), "seed = 1\n");
+  EXPECT_EQ("there is a run in " + (root / "a").string() +
+                " already: continue it with --resume, or choose another folder.",
+            refusal([&] { RunFolder::create(root / "a"); }));
+  EXPECT_EQ("seed = 1\n", sadam::testing::text_of_file(root / "a/run.toml"));
+}
+
+TEST(RunFolder, OnlyARunCanBeOpened) {
+  const TemporaryFolder root;
+  EXPECT_TRUE(
+      says(refusal([&] { RunFolder::open(root / "a"); }), "there is no run in " + (root / "a").string()));
+  EXPECT_FALSE(fs::exists(root / "a"));
+  { const auto made = RunFolder::create(root / "a"); }
+  EXPECT_TRUE(says(refusal([&] { RunFolder::open(root / "a"); }), "it has no run.toml"));
+  write_text(root / "a/run.toml", "");
+  EXPECT_EQ(root / "a", RunFolder::open(root / "a").paths().folder);
+}
+
+TEST(RunFolder, AFileInItsPlaceIsASentence) {
+  const TemporaryFolder root;
+  write_text(root / "a", "");
+  EXPECT_TRUE(
+      says(refusal([&] { RunFolder::create(root / "a"); }), (root / "a").string() + ": Not a directory"));
+}
+
+TEST(RunFolder, ASecondProcessIsKeptOut) {
+  const TemporaryFolder root;
+  auto first = std::optional(RunFolder::create(root / "a"));
+  write_text(root / "a/run.toml", "");
+  const auto tries = [&](auto attempt) {
+    Child child([&] {
+      const auto sentence = refusal(attempt);
+      return says(sentence, "another process is using the run folder " + (root / "a").string()) ? 0 : 1;
+    });
+    return child.status();
+  };
+  EXPECT_EQ(0, tries([&] { RunFolder::open(root / "a"); }));
+  EXPECT_EQ(0, tries([&] { RunFolder::create(root / "a"); }));
+  // The lock moves with its owner, and goes with it.
+  auto moved = std::move(*first);
+  first.reset();
+  EXPECT_EQ(0, tries([&] { RunFolder::open(root / "a"); }));
+  moved = RunFolder::create(root / "b");
+  EXPECT_NO_THROW(RunFolder::open(root / "a"));
+}
+
+TEST(RunFolder, AKilledProcessLeavesNoLock) {
+  const TemporaryFolder root;
+  fs::create_directory(root / "a");
+  write_text(root / "a/run.toml", "");
+  Child child([&] {
+    const auto held = RunFolder::open(root / "a");
+    write_text(root / "ready", "");
+    while (true) ::pause();
+    return 0;
+  });
+  while (!fs::exists(root / "ready")) ::usleep(1000);
+  EXPECT_TRUE(says(refusal([&] { RunFolder::open(root / "a"); }), "another process"));
+  child.kill();
+  EXPECT_NO_THROW(RunFolder::open(root / "a"));
+}
+
+TEST(RunFolder, AFolderThatCannotBeMadeIsASentence) {
+  const TemporaryFolder root;
+  fs::permissions(root.path(), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read |
+                                   fs::perms::others_exec);
+  Child child([&] {
+    if (!sadam::testing::give_up_root()) return 2;
+    const auto sentence = refusal([&] { RunFolder::create(root / "a"); });
+    return says(sentence, "cannot make the folder " + (root / "a").string() + ": Permission denied.") ? 0 : 1;
+  });
+  const int status = child.status();
+  fs::permissions(root.path(), fs::perms::owner_all);
+  if (status == 2) GTEST_SKIP() << "root here cannot become anybody else";
+  EXPECT_EQ(0, status);
+}
+
+TEST(FindRuns, FindsFoldersThatHoldARunByName) {
+  const TemporaryFolder root;
+  for (const std::string name : {"b", "a", "table1/c", "empty", "a/tensorboard"})
+    fs::create_directories(root / name);
+  for (const std::string name : {"b", "a", "table1/c", "a/tensorboard"})
+    write_text(root / (name + "/run.toml"), "");
+  fs::create_directory_symlink(root.path(), root / "loop");
+  fs::create_directories(root / "odd/run.toml");
+  std::vector<fs::path> found;
+  for (const auto& run : find_runs(root.path())) found.push_back(run.folder);
+  EXPECT_EQ((std::vector<fs::path>{root / "a", root / "b", root / "table1/c"}), found);
+  EXPECT_TRUE(find_runs(root / "none").empty());
+}
+
+}  // namespace
+}  // namespace sadam::train

@@ -1,0 +1,56 @@
+#include "train/schedule.h"
+
+#include <gtest/gtest.h>
+
+namespace sadam::train {
+namespace {
+
+constexpr RunLength kLength{10, 4};  // 40 steps
+
+ScheduleRecipe schedule_named(const char* name) {
+  ScheduleRecipe schedule;
+  schedule.name = name;
+  return schedule;
+}
+
+TEST(Schedule, ConstantStaysAtOne) {
+  for (const std::int64_t step : {0, 1, 39})
+    EXPECT_EQ(schedule_factor(schedule_named("constant"), step, kLength), 1);
+}
+
+TEST(Schedule, CosineFallsFromOneToItsFloorWithTheLastStep) {
+  auto schedule = schedule_named("cosine");
+  EXPECT_DOUBLE_EQ(schedule_factor(schedule, 0, kLength), 1);
+  EXPECT_NEAR(schedule_factor(schedule, 39, kLength), 0, 1e-15);
+  EXPECT_NEAR(schedule_factor(schedule, 13, kLength), 0.75, 1e-12);  // cos(π/3) = 1/2
+  schedule.floor = 0.1;
+  EXPECT_NEAR(schedule_factor(schedule, 39, kLength), 0.1, 1e-15);
+  EXPECT_DOUBLE_EQ(schedule_factor(schedule, 0, kLength), 1);
+}
+
+TEST(Schedule, StepDropsEverySoManyEpochs) {
+  auto schedule = schedule_named("step");
+  schedule.every = 2;
+  schedule.factor = 0.5;
+  EXPECT_EQ(schedule_factor(schedule, 19, kLength), 1);
+  EXPECT_EQ(schedule_factor(schedule, 20, kLength), 0.5);
+  EXPECT_EQ(schedule_factor(schedule, 39, kLength), 0.5);
+}
+
+TEST(Schedule, InversePowerIsOneOverTheRootByDefault) {
+  const auto schedule = schedule_named("inverse_power");
+  EXPECT_DOUBLE_EQ(schedule_factor(schedule, 0, kLength), 1);
+  EXPECT_DOUBLE_EQ(schedule_factor(schedule, 3, kLength), 0.5);
+}
+
+TEST(Schedule, WarmUpRisesLinearlyAndTheScheduleBeginsAfterIt) {
+  auto schedule = schedule_named("cosine");
+  schedule.warmup = 4;
+  EXPECT_DOUBLE_EQ(schedule_factor(schedule, 0, kLength), 0.25);
+  EXPECT_DOUBLE_EQ(schedule_factor(schedule, 3, kLength), 1);
+  EXPECT_DOUBLE_EQ(schedule_factor(schedule, 4, kLength), 1);
+  EXPECT_NEAR(schedule_factor(schedule, 39, kLength), 0, 1e-15);
+}
+
+}  // namespace
+}  // namespace sadam::train
