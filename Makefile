@@ -22,17 +22,17 @@ help: ## show this list
 deps: ## install the Debian packages that are missing
 	@scripts/install-deps
 
-demo: deps ## build and run the demonstration, about a minute
+demo: deps ## build, then redo a small version of the paper's first table, about two minutes
 	@$(call configure,release)
-	@$(call build,release,--target demo)
-	@build/release/examples/demo
+	@$(call build,release,--target sadam_program)
+	@rm -rf build/demo && build/release/src/cli/sadam reproduce table1 --quick --root build/demo
 
 test: deps ## build and run all tests, then the sanitizer builds and a few seconds of fuzzing
 	@$(call configure,release)
 	@$(call build,release)
 	@ctest --preset release --parallel $(JOBS)
 	@$(call configure,asan)
-	@$(call build,asan,--target kernels_test probe_test weights_test)
+	@$(call build,asan,--target kernels_test probe_test base_test data_test fetch_test weights_test recipe_test record_test)
 	@ctest --preset asan --parallel $(JOBS)
 	@$(call fuzz,5)
 
@@ -40,12 +40,13 @@ fuzz: deps ## fuzz every reader of outside bytes for FUZZ_SECONDS (default 600)
 	@$(call fuzz,$(FUZZ_SECONDS))
 
 bench: deps ## build and run the benchmarks
+	@scripts/install-deps --bench
 	@$(call configure,release)
 	@$(call build,release,--target bench)
 
-install: deps ## install the library to PREFIX (default /usr/local)
+install: deps ## install the library and the program to PREFIX (default /usr/local)
 	@$(call configure,release)
-	@$(call build,release,--target sadam)
+	@$(call build,release,--target sadam sadam_program)
 	@cmake --install build/release --prefix $(PREFIX)
 
 format: ## lay out the sources with clang-format

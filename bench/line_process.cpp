@@ -16,8 +16,9 @@ namespace sadam::bench {
 namespace {
 
 bool tunes(std::string_view variable) {
-  constexpr std::array<std::string_view, 8> prefixes = {"OMP_",      "GOMP_", "KMP_",    "MKL_",
-                                                        "OPENBLAS_", "BLIS_", "MALLOC_", "GLIBC_TUNABLES"};
+  // oneDNN's can also make it print lines of its own.
+  constexpr std::array<std::string_view, 10> prefixes = {
+      "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "BLIS_", "DNNL_", "ONEDNN_", "MALLOC_", "GLIBC_TUNABLES"};
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [&](std::string_view prefix) { return variable.substr(0, prefix.size()) == prefix; });
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "other_processes.h"
 #include "tables.h"
 
 namespace sadam::bench {
@@ -56,10 +57,14 @@ void run(const std::vector<std::string>& arguments) {
   at::set_num_threads(settings.threads);
   print_machine(settings);
   Report report;
+  const OtherProcesses others;
   for (const auto& [name, table] : kTables)
     if (wanted.empty() || wanted.count(name) > 0) table(report, settings);
+  const double share = others.share();
   std::cout << "\n"
-            << report.judged() - report.over() << " of " << report.judged() << " budgets met." << std::endl;
+            << report.judged() - report.over() << " of " << report.judged()
+            << " budgets met. Other processes took " << fixed(100 * share, 1) << " % of the processors' time"
+            << (share > 0.05 ? ": too much for these figures to mean anything." : ".") << std::endl;
 }
 
 }  // namespace

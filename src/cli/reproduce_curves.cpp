@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 
 #include "base/usage_error.h"
@@ -80,7 +81,7 @@ void reproduce_curves(const ReproduceArguments& arguments) {
   const bool for_programs = arguments.csv || arguments.json;
   auto& out = for_programs ? std::cerr : std::cout;
   std::vector<Drawing> drawn;
-  std::string left_out;
+  std::vector<std::string> left_out;
   for (auto& drawing : drawings) {
     drawing.curves = read_curves(drawing.figure.plan);
     if (!drawing.curves.curves.empty()) {
@@ -88,11 +89,12 @@ void reproduce_curves(const ReproduceArguments& arguments) {
       drawn.push_back(std::move(drawing));
       continue;
     }
-    const auto why = why_empty(drawing, arguments.request.root);
-    if (left_out.empty()) left_out = why;
-    if (!stopped) out << '\n' << drawing.figure.recipe.title << " is left out: " << why << '\n';
+    left_out.push_back(drawing.figure.recipe.title +
+                       " is left out: " + why_empty(drawing, arguments.request.root));
   }
-  if (drawn.empty() && !stopped) throw Error("there is nothing to draw: " + left_out);
+  if (drawn.empty() && !stopped) throw Error(left_out.front());
+  if (!stopped)
+    for (const auto& sentence : left_out) out << '\n' << sentence << '\n';
   if (for_programs) print_points(drawn, arguments.json);
   if (stopped) {
     std::cerr << "Stopped and saved; the same command goes on.\n";

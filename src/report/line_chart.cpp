@@ -209,23 +209,23 @@ void draw_panel(Page& page, const ChartPanel& panel, const Frame& frame) {
 }
 
 // Draws the legend below `top` and returns where it ends.
-double draw_legend(Page& page, const std::vector<ChartKey>& legend, double top) {
-  if (legend.empty()) return top;
+double draw_legend(Page& page, const std::vector<std::vector<ChartKey>>& legend, double top) {
   constexpr double swatch = 26;
-  constexpr double line_height = 20;
-  double x = outer_margin;
-  double y = top + line_height;
-  for (const auto& key : legend) {
-    // Fonts are not known here: an average width, a little on the large side.
-    const double width = swatch + 8 + 6.6 * static_cast<double>(base::display_width(key.text)) + 18;
-    if (x > outer_margin && x + width > chart_width - outer_margin) {
-      x = outer_margin;
-      y += line_height;
+  double y = top;
+  for (const auto& keys : legend) {
+    double x = chart_width;
+    for (const auto& key : keys) {
+      // Fonts are not known here: an average width, a little on the large side.
+      const double width = swatch + 8 + 6.7 * static_cast<double>(base::display_width(key.text));
+      if (x > outer_margin && x + width > chart_width - outer_margin) {
+        x = outer_margin;
+        y += 20;
+      }
+      page.path(line_classes(key.style),
+                fmt::format("M{} {}h{}", chart_number(x), chart_number(y - 4), swatch));
+      page.text(x + swatch + 8, y, key.text, "");
+      x += width + 22;
     }
-    page.path(line_classes(key.style),
-              fmt::format("M{} {}h{}", chart_number(x), chart_number(y - 4), swatch));
-    page.text(x + swatch + 8, y, key.text, "");
-    x += width;
   }
   return y;
 }

@@ -48,9 +48,9 @@ struct ChartKey {
 struct LineChart {
   std::string title;
   std::string subtitle;
-  std::vector<ChartKey> legend;
-  std::vector<ChartPanel> panels;  ///< row by row
-  std::size_t across = 1;          ///< how many stand side by side
+  std::vector<std::vector<ChartKey>> legend;  ///< line by line; a line that is too long is broken
+  std::vector<ChartPanel> panels;             ///< row by row
+  std::size_t across = 1;                     ///< how many stand side by side
 };
 
 /// The whole file. The same chart gives the same bytes; any text is fit for XML.

@@ -40,20 +40,23 @@ bool is_unfinished(const Curve& curve) {
                      [](const auto& run) { return run.state != report::RunState::finished; });
 }
 
-std::vector<report::ChartKey> legend_of(const TableRecipe& table, const std::vector<Curve>& curves) {
-  std::vector<report::ChartKey> legend;
+// A line for the methods and one for the controls.
+std::vector<std::vector<report::ChartKey>> legend_of(const TableRecipe& table,
+                                                     const std::vector<Curve>& curves) {
+  std::vector<report::ChartKey> methods;
   for (std::size_t row = 0; row < table.rows.size(); ++row)
     if (std::any_of(curves.begin(), curves.end(), [&](const Curve& curve) { return curve.row == row; }))
-      legend.push_back({table.rows[row].title, {row, Stroke::solid}});
+      methods.push_back({table.rows[row].title, {row, Stroke::solid}});
+  std::vector<report::ChartKey> controls;
   const auto add_control = [&](Control control, Stroke stroke, const char* text) {
     if (std::any_of(curves.begin(), curves.end(),
                     [&](const Curve& curve) { return curve.control == control; }))
-      legend.push_back({text, {std::nullopt, stroke}});
+      controls.push_back({text, {std::nullopt, stroke}});
   };
   add_control(Control::matched, Stroke::dashed, "matched: AdamW × its mean brake");
   add_control(Control::shuffled, Stroke::dotted, "shuffled: AdamW × its brakes in random order");
   add_control(Control::cosine, Stroke::dash_dotted, "AdamW, cosine schedule");
-  return legend;
+  return {methods, controls};
 }
 
 std::string subtitle_of(const std::vector<Curve>& curves) {
@@ -69,7 +72,7 @@ std::string subtitle_of(const std::vector<Curve>& curves) {
     text = fmt::format("Mean of {} to {} seeds, band ± one deviation", *seeds.begin(), *seeds.rbegin());
   if (std::any_of(curves.begin(), curves.end(),
                   [](const Curve& curve) { return curve.control != Control::none; }))
-    text += "; thin lines: controls";
+    text += "; thin lines: controls, in the colour of what they control";
   if (std::any_of(curves.begin(), curves.end(), is_unfinished)) text += "; some runs are not finished";
   return text;
 }

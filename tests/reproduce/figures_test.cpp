@@ -1,0 +1,100 @@
+#include "reproduce/figures.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <stdexcept>
+
+#include "base/usage_error.h"
+
+namespace sadam::reproduce {
+namespace {
+
+std::vector<Figure> figures_of(std::vector<std::string> only) {
+  Request request;
+  request.only = std::move(only);
+  request.seeds = {1, 2};
+  return plan_figures(built_in_figures(), request);
+}
+
+Figure figure_of(std::vector<std::string> only) {
+  const auto figures = figures_of(std::move(only));
+  if (figures.size() != 1) throw std::runtime_error("the test asks for one figure");
+  return figures.front();
+}
+
+TEST(Figures, AFigureIsMadeOfTheRunsOfItsTable) {
+  Request request;
+  std::set<std::filesystem::path> trained;
+  for (const auto* table : {"table1", "table4"})
+    for (const auto& run : make_plan(find_table(table), request).runs) trained.insert(run.folder);
+  const auto all = plan_figures(built_in_figures(), request);
+  ASSERT_EQ(all.size(), 2U);
+  for (const auto& figure : all)
+    for (const auto& run : figure.plan.runs) EXPECT_TRUE(trained.contains(run.folder)) << run.folder;
+  // Two columns, three seeds; four methods, two controls for two of them, one cosine.
+  EXPECT_EQ(all[0].plan.runs.size(), 2U * 3U * (4U + 4U + 1U));
+  // Nine columns, three seeds; three methods, two controls for one of them, one cosine.
+  EXPECT_EQ(all[1].plan.runs.size(), 9U * 3U * (3U + 2U + 1U));
+}
+
+TEST(Figures, OnlyTakesFiguresColumnsAndRows) {
+  EXPECT_EQ(figures_of({"quantization"}).size(), 1U);
+  EXPECT_EQ(figure_of({"quantization"}).plan.table.columns.size(), 2U);
+  EXPECT_EQ(figure_of({"cifar100"}).plan.table.columns.size(), 1U);
+  EXPECT_EQ(figure_of({"cifar100/adamw"}).plan.runs.size(), 2U);
+  EXPECT_EQ(figure_of({"quantization/cifar100/adamw"}).plan.runs.size(), 2U);
+  EXPECT_EQ(figure_of({"small-batches/adamw"}).plan.runs.size(), 9U * 2U);
+  EXPECT_EQ(figures_of({"adamw"}).size(), 2U);
+  EXPECT_EQ(figures_of({"quantization", "cifar10-b4"}).size(), 2U);
+}
+
+TEST(Figures, OnlyRefusesWhatIsNoFigureColumnOrRow) {
+  for (const auto* name :
+       {"quantisation", "cifar100/quantization", "imagenet", "small-batches/cifar100", ""}) {
+    try {
+      figures_of({"cifar100", name});
+      ADD_FAILURE() << name;
+    } catch (const UsageError& error) {
+      EXPECT_TRUE(std::string(error.what()).find(name) != std::string::npos) << error.what();
+    }
+  }
+  try {
+    figures_of({"quantisation"});
+  } catch (const UsageError& error) {
+    EXPECT_TRUE(std::string(error.what()).find("'quantization'") != std::string::npos) << error.what();
+  }
+}
+
+TEST(Figures, QuickFiguresAreOfBuiltInDataAndDoNotReplaceFullOnes) {
+  Request request;
+  request.quick = true;
+  const auto quick = plan_figures(built_in_figures(), request);
+  ASSERT_EQ(quick.size(), 2U);
+  EXPECT_EQ(quick[0].name, "quantization-quick");
+  EXPECT_EQ(quick[1].name, "small-batches-quick");
+  for (const auto& figure : quick)
+    for (const auto& run : figure.plan.runs)
+      EXPECT_TRUE(run.recipe.data.name.starts_with("synthetic")) << run.folder;
+  request.quick = false;
+  request.epochs = 3;
+  EXPECT_EQ(plan_figures(built_in_figures(), request)[0].name, "quantization-3-epochs");
+}
+
+TEST(Figures, AFigureOfWhatItsTableDoesNotHaveIsRefused) {
+  const FigureRecipe good{"f", "F", "table1", {"cifar100"}, {"adamw"}, {"train_loss"}};
+  EXPECT_NO_THROW(plan_figures({good}, {}));
+  const auto refused = [&](auto change) {
+    auto bad = good;
+    change(bad);
+    EXPECT_THROW(plan_figures({bad}, {}), UsageError);
+  };
+  refused([](FigureRecipe& f) { f.table = "table9"; });
+  refused([](FigureRecipe& f) { f.columns = {"cifar10"}; });
+  refused([](FigureRecipe& f) { f.rows = {"adam"}; });
+  refused([](FigureRecipe& f) { f.measures = {"accuracy"}; });
+  refused([](FigureRecipe& f) { f.measures = {}; });
+}
+
+}  // namespace
+}  // namespace sadam::reproduce
