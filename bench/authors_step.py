@@ -16,8 +16,11 @@ The data are random and stay the same; every optimizer trains a network of its o
 import sys
 import time
 
-import torch
-from torch import nn
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    sys.exit()  # without an answer: bench_tables then says what is missing
 
 BATCH, PIXELS, CLASSES = 128, 32, 100
 LEARNING_RATE, DECAY, BETAS, EPS = 1e-3, 0.01, (0.9, 0.999), 1e-8

@@ -208,6 +208,24 @@ void draw_panel(Page& page, const ChartPanel& panel, const Frame& frame) {
   page.add("</g>");
 }
 
+// About how wide a text is in the style sheet's font. Which font that is depends on the reader's machine:
+// these are the widths of a wide one.
+double text_width(std::string_view text) {
+  double width = 0;
+  while (!text.empty()) {
+    const auto glyph = base::first_glyph(text);
+    const char c = text.front();
+    if (std::string_view(" .,:;'!|()[]iIjlfrt").find(c) != std::string_view::npos)
+      width += 4.2;
+    else if (std::string_view("mMwW=+%@").find(c) != std::string_view::npos)
+      width += 11;
+    else
+      width += 7.6 * static_cast<double>(glyph.columns);
+    text.remove_prefix(glyph.bytes);
+  }
+  return width;
+}
+
 // Draws the legend below `top` and returns where it ends.
 double draw_legend(Page& page, const std::vector<std::vector<ChartKey>>& legend, double top) {
   constexpr double swatch = 26;
@@ -215,8 +233,7 @@ double draw_legend(Page& page, const std::vector<std::vector<ChartKey>>& legend,
   for (const auto& keys : legend) {
     double x = chart_width;
     for (const auto& key : keys) {
-      // Fonts are not known here: an average width, a little on the large side.
-      const double width = swatch + 8 + 6.7 * static_cast<double>(base::display_width(key.text));
+      const double width = swatch + 8 + text_width(key.text);
       if (x > outer_margin && x + width > chart_width - outer_margin) {
         x = outer_margin;
         y += 20;

@@ -37,7 +37,7 @@ void check_measures(const FigureRecipe& figure) {
   for (const auto& wish : figure.measures)
     if (std::find(names.begin(), names.end(), wish) == names.end())
       throw UsageError("figure " + figure.key + " has an unknown measure '" + wish + "'" +
-                       base::suggestion(wish, names) + ".");
+                       base::suggestion(wish, names));
 }
 
 TableRecipe table_of(const FigureRecipe& figure) {
@@ -85,7 +85,7 @@ Wanted wanted_of(const Figure& figure, const std::vector<std::string>& only, std
     for (const auto& row : figure.plan.table.rows) names.insert(row.key);
   }
   throw UsageError("--only " + wish + ": there is no such figure, column or row" +
-                   base::suggestion(wish, std::vector(names.begin(), names.end())) + ".");
+                   base::suggestion(wish, std::vector(names.begin(), names.end())));
 }
 
 }  // namespace

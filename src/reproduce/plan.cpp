@@ -46,8 +46,7 @@ void check_only(const TableRecipe& table, const std::vector<std::string>& only) 
                                                   : contains(keys_of(table.columns), wish.substr(0, slash)) &&
                                                         contains(rows, wish.substr(slash + 1));
     if (!known)
-      throw UsageError("--only " + wish + ": there is no such column or row" + base::suggestion(wish, valid) +
-                       ".");
+      throw UsageError("--only " + wish + ": there is no such column or row" + base::suggestion(wish, valid));
   }
 }
 
@@ -130,7 +129,7 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
   std::vector<std::string> differences;
   const auto standard = resolve(paper, request, paper.columns.front(), paper.rows.front(), true);
   if (used.train.epochs != standard.train.epochs)
-    differences.push_back(std::to_string(used.train.epochs) + " epochs instead of " +
+    differences.push_back(std::to_string(used.train.epochs) + (used.train.epochs == 1 ? " epoch" : " epochs") + " instead of " +
                           std::to_string(standard.train.epochs));
   if (request.quick) {
     if (!table.quick.columns.empty())

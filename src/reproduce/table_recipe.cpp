@@ -63,7 +63,7 @@ class Fields {
     for (const auto& [name, item] : table_) {
       const std::string key(name.str());
       if (std::find(asked_.begin(), asked_.end(), key) == asked_.end())
-        throw UsageError(where_ + " has no field '" + key + "'" + base::suggestion(key, asked_) + ".");
+        throw UsageError(where_ + " has no field '" + key + "'" + base::suggestion(key, asked_));
     }
   }
 
@@ -146,8 +146,7 @@ std::vector<FigureRecipe> read_figures(std::string_view toml, std::string_view o
   std::vector<FigureRecipe> figures;
   for (auto& figure : fields.tables("figure")) {
     figures.push_back({figure.text("key"), figure.text("title"), figure.text("table"),
-                       figure.list<std::string>("columns", "text"),
-                       figure.list<std::string>("rows", "text"),
+                       figure.list<std::string>("columns", "text"), figure.list<std::string>("rows", "text"),
                        figure.list<std::string>("measures", "text")});
     figure.done();
   }
@@ -163,8 +162,7 @@ TableRecipe find_table(const std::string& name_or_path) {
   }
   const std::filesystem::path path(name_or_path);
   if (path.extension() != ".toml")
-    throw UsageError("there is no table '" + name_or_path + "'" + base::suggestion(name_or_path, names) +
-                     ".");
+    throw UsageError("there is no table '" + name_or_path + "'" + base::suggestion(name_or_path, names));
   const auto bytes = base::read_file(path);
   return read_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.stem().string(),
                     name_or_path);

@@ -127,6 +127,7 @@ TEST_F(BadInput, ExportDoesNotOverwrite) {
 TEST_F(BadInput, ReproduceOfWhatDoesNotExist) {
   expect_refused({"reproduce", "tabel1"}, 2, {"tabel1", "table1"});
   expect_refused({"reproduce", "table1", "--only", "cifar1000"}, 2, {"cifar1000", "cifar100"});
+  expect_refused({"reproduce", "curves", "--only", "quantisation"}, 2, {"quantization"});
 }
 
 }  // namespace

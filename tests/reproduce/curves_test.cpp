@@ -98,11 +98,12 @@ TEST_F(CurvesTest, APointIsMeanAndDeviationOverTheSeedsThatReachedIt) {
   EXPECT_EQ(points[2].test_accuracy.deviation, std::nullopt);
 }
 
-TEST_F(CurvesTest, CurvesComeByColumnRowAndControl) {
-  const auto asked = figure({"quantization"}, {1});
+TEST_F(CurvesTest, CurvesComeByColumnRowAndControlWhicheverSeedsAreThere) {
+  const auto asked = figure({"quantization"});
   for (const auto* name : {"tinyimagenet/adamw", "cifar100/adamw.cosine", "cifar100/sadam-k2.shuffled",
-                           "cifar100/sadam-k2.matched", "cifar100/sadam-k2", "cifar100/adamw"})
+                           "cifar100/sadam-k2.matched", "cifar100/sadam-k2"})
     write_curve(run_of(asked, "table1/" + std::string(name), 1), {{0.1, 4}});
+  write_curve(run_of(asked, "table1/cifar100/adamw", 2), {{0.1, 4}});
   std::vector<std::string> found;
   for (const auto& line : lines_of(to_csv(to_points(asked, read_curves(asked.plan)))))
     found.push_back(line.substr(0, line.find(",1,1,")));
