@@ -7,7 +7,6 @@
 #include <torch/nn/module.h>
 #include <torch/utils.h>
 
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <stdexcept>

@@ -23,7 +23,7 @@ constexpr const char* kReproduceHelp =
     "  sadam reproduce table1 --only cifar100            one column\n"
     "  sadam reproduce table1 --only cifar100/adamw --seeds 1,2,3 --epochs 5\n"
     "  sadam reproduce curves --only quantization        pictures of the runs of table1\n"
-    "  sadam reproduce my-table.toml                     a table of your own; see docs/recipes.md\n\n"
+    "  sadam reproduce my-table.toml                     a table of your own; see docs/tables.md\n\n"
     "  table1  quantization-aware training               table4  ResNet-18, batches of 4, 16 and 64\n"
     "  table2  its ablation                              table5  learning rates\n"
     "  table3  ResNet-18 at batch size 2                 curves  accuracy and loss by epoch\n\n"

@@ -2,10 +2,11 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <stdlib.h>  // mkstemp
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -38,7 +39,9 @@ void redirect(const std::filesystem::path& path, int to) {
 }  // namespace
 
 Background::Background(const Arguments& arguments) : out_(temporary_file()), err_(temporary_file()) {
-  std::vector<std::string> words = {SADAM_PROGRAM};
+  const char* const program = std::getenv("SADAM_PROGRAM");
+  if (program == nullptr) throw std::runtime_error("set SADAM_PROGRAM to the program's path, as ctest does");
+  std::vector<std::string> words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (auto& word : words) pointers.push_back(word.data());

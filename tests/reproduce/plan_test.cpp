@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "base/usage_error.h"
@@ -131,6 +133,17 @@ TEST(Plan, QuickSaysThatItsDataAreNotThePapers) {
   EXPECT_EQ(plan.runs.size(), 4U + 4U + 1U);
   EXPECT_TRUE(std::any_of(plan.differences.begin(), plan.differences.end(),
                           [](const auto& text) { return text.find("other data") != std::string::npos; }));
+}
+
+TEST(Plan, TheTableInTheDocumentsWorks) {
+  std::ifstream file("docs/tables.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto begin = text.find("```toml\n");
+  ASSERT_NE(begin, std::string::npos);
+  const auto toml = text.substr(begin + 8, text.find("```\n", begin + 8) - begin - 8);
+  const auto plan = make_plan(read_table(toml, "mine", "tables.md"), {});
+  EXPECT_EQ(plan.table.rows.size(), 2U);
+  EXPECT_EQ(plan.runs.size(), 2U * (2U + 2U + 1U));  // two seeds: two rows, two controls, one cosine
 }
 
 TEST(Plan, MisspeltTablesFieldsAndSelectionsAreRefused) {
