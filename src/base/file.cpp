@@ -1,5 +1,9 @@
 #include "base/file.h"
 
+#include <ftw.h>
+
+#include <cstdio>
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -104,6 +108,17 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
   write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+void remove_folder(const std::filesystem::path& path) {
+  constexpr int open_folders = 16;
+  ::nftw(
+      path.c_str(),
+      [](const char* each, const struct stat*, int, FTW*) {
+        std::remove(each);
+        return 0;  // go on with the rest
+      },
+      open_folders, FTW_DEPTH | FTW_PHYS);
 }
 
 }  // namespace sadam::base

@@ -16,28 +16,14 @@
 #include <string>
 #include <utility>
 
+#include "support/temporary_folder.h"
+
 namespace sadam::testing {
 
-/// A new folder, removed with everything in it.
-class TemporaryFolder {
+/// With a shorter way to name what is in it.
+class TemporaryFolder : public sadam::TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "sadam-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-    path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
+  std::filesystem::path operator/(const std::string& name) const { return path() / name; }
 };
 
 inline void write_text(const std::filesystem::path& path, const std::string& content) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "support/temporary_folder.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
 #include "train/record/run_folder.h"
@@ -19,21 +20,10 @@ namespace sadam::report::testing {
 /// A folder of the test's own, gone when the test is.
 class RunsTest : public ::testing::Test {
  protected:
-  RunsTest() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    auto pattern =
-        (std::filesystem::temp_directory_path() / (std::string(test->name()) + ".XXXXXX")).string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    root_ = pattern;
-  }
-  ~RunsTest() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
-
   train::RunPaths paths(const std::string& name) const { return {root_ / name}; }
 
-  std::filesystem::path root_;
+  TemporaryFolder folder_;
+  const std::filesystem::path& root_ = folder_.path();
 };
 
 inline train::Recipe recipe_with(const std::vector<std::string>& changes) {

@@ -1,6 +1,8 @@
 // A folder that goes away with the test.
 #pragma once
 
+#include <ftw.h>
+#include <stdio.h>   // remove
 #include <stdlib.h>  // mkdtemp
 
 #include <filesystem>
@@ -15,9 +17,12 @@ class TemporaryFolder {
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     path_ = name;
   }
+  // Not std::filesystem::remove_all: the libtorch of the Python wheel exports one that jumps to address 0.
   ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    constexpr int open_folders = 16;
+    ::nftw(
+        path_.c_str(), [](const char* path, const struct stat*, int, FTW*) { return ::remove(path); },
+        open_folders, FTW_DEPTH | FTW_PHYS);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

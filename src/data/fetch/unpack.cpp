@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/file.h"
 #include "base/quote.h"
 
 namespace sadam::data {
@@ -29,15 +30,12 @@ using Reader = std::unique_ptr<archive, decltype([](archive* reader) { archive_r
 class HiddenFolder {
  public:
   explicit HiddenFolder(fs::path path) : path_(std::move(path)) {
+    base::remove_folder(path_);
     std::error_code failure;
-    fs::remove_all(path_, failure);
     fs::create_directories(path_, failure);
     if (failure) throw base::failure("write", path_, failure.value());
   }
-  ~HiddenFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
+  ~HiddenFolder() { base::remove_folder(path_); }
   HiddenFolder(const HiddenFolder&) = delete;
   HiddenFolder& operator=(const HiddenFolder&) = delete;
   const fs::path& path() const { return path_; }

@@ -17,24 +17,18 @@
 #include <string>
 #include <vector>
 
+#include "support/temporary_folder.h"
+
 namespace sadam::data::testing {
 
 namespace fs = std::filesystem;
 
 /// A fresh folder that goes with the object.
 class Folder {
+  TemporaryFolder folder_;
+
  public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "sadam-fetch-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  const fs::path& path = folder_.path();
 
   /// Everything in it, hidden or not.
   std::set<std::string> names() const {
@@ -42,8 +36,6 @@ class Folder {
     for (const auto& entry : fs::directory_iterator(path)) names.insert(entry.path().filename());
     return names;
   }
-
-  fs::path path;
 };
 
 inline std::string text_of(const fs::path& path) {
