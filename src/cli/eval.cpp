@@ -39,7 +39,9 @@ void evaluate_now(const EvalArguments& arguments) {
   for (const auto& assignment : arguments.recipe.sets) source.set(assignment);
   auto recipe = source.resolve();
   if (!arguments.weights.empty()) recipe.model.weights = arguments.weights;
-  const auto result = train::evaluate_run(paths, recipe, &StopSignal::flag());
+  const auto evaluation = train::evaluate_run(paths, recipe, &StopSignal::flag());
+  if (!evaluation) throw Interrupted();
+  const auto& result = *evaluation;
   if (arguments.json) {
     std::cout << nlohmann::json{{"accuracy", result.accuracy},
                                 {"loss", result.loss},

@@ -1,5 +1,4 @@
 // sadam: trains, reproduces, compares.
-#include <malloc.h>
 #include <sadam/version.h>
 
 #include <CLI/CLI.hpp>
@@ -7,6 +6,7 @@
 #include <iostream>
 #include <string>
 
+#include "base/allocation.h"
 #include "base/usage_error.h"
 #include "cli/commands.h"
 
@@ -23,13 +23,6 @@ constexpr const char* kIntroduction =
     "  sadam runs                            what has been run\n\n"
     "'sadam COMMAND --help' says more about each.";
 
-// Freed memory is kept: training allocates the same tensors in every step, and giving them back to the system
-// costs a fault per page each time.
-void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-}
-
 // One sentence: libtorch appends pages.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -41,7 +34,7 @@ int fail(const std::string& sentence, int status) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  keep_freed_memory();
+  sadam::base::keep_freed_memory();
   CLI::App app(kIntroduction, "sadam");
   app.set_version_flag("--version", SADAM_VERSION);
   app.require_subcommand(1);

@@ -49,7 +49,13 @@ void reproduce_table(const ReproduceArguments& arguments) {
     for (const auto& run : plan.runs) std::cout << run.folder.string() << '\n';
     return;
   }
-  if (arguments.show) return print(plan, arguments, {});
+  if (arguments.show) {
+    check_same_recipes(plan);
+    if (render(plan).empty())
+      throw Error("there are no runs of " + arguments.table + " in " + arguments.request.root.string() +
+                  " yet: leave out --show to make them.");
+    return print(plan, arguments, {});
+  }
   const StopSignal stop;
   train::Progress progress(
       std::cerr, {.style = arguments.quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)});
@@ -77,7 +83,7 @@ void add_reproduce(CLI::App& app) {
       ->delimiter(',');
   command.add_option("--seeds", request.seeds, "Seeds, separated by commas")->delimiter(',');
   command.add_option("--epochs", arguments->epochs, "Epochs instead of the paper's")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000));
   command.add_option("--set", request.set, "Changes a field of every run, such as data.root=/big/data")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);

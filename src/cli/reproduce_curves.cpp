@@ -73,6 +73,7 @@ void reproduce_curves(const ReproduceArguments& arguments) {
       for (const auto& run : drawing.figure.plan.runs) std::cout << run.folder.string() << '\n';
     return;
   }
+  for (const auto& drawing : drawings) check_same_recipes(drawing.figure.plan);
   if (!arguments.show) execute_all(drawings, arguments.quiet);
 
   const bool stopped = std::any_of(drawings.begin(), drawings.end(),

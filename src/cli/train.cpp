@@ -9,6 +9,7 @@
 #include "cli/recipe_options.h"
 #include "cli/stop_signal.h"
 #include "train/progress.h"
+#include "train/setup.h"
 #include "train/trainer.h"
 
 namespace sadam::cli {
@@ -46,17 +47,19 @@ void train_now(const TrainArguments& arguments) {
       (!arguments.recipe.file.empty() || !arguments.recipe.sets.empty() || !arguments.name.empty()))
     throw UsageError("--resume goes on with the recipe of the run: leave out the recipe, --set and --name.");
   const StopSignal stop;
+  train::DataSets data;
   auto folder = [&] {
     if (!arguments.resume.empty()) return train::RunFolder::open(arguments.resume);
     const auto recipe = arguments.recipe.resolve();
     const auto path = arguments.name.empty() ? free_folder(arguments.root, recipe)
                                              : std::filesystem::path(arguments.root) / arguments.name;
-    return train::begin_run(path, recipe);
+    return train::begin_run(path, recipe, data);
   }();
   const auto& where = folder.paths().folder.string();
   train::Progress progress(
       std::cerr, {.style = arguments.quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)});
-  const auto outcome = train::continue_run(folder, {.progress = &progress, .stop = &StopSignal::flag()});
+  const auto outcome =
+      train::continue_run(folder, {.progress = &progress, .stop = &StopSignal::flag(), .data = &data});
   if (outcome == train::Outcome::stopped) {
     std::cerr << "Stopped and saved; go on with: sadam train --resume " << where << '\n';
     throw Interrupted();

@@ -7,7 +7,7 @@
 
 #include "base/usage_error.h"
 #include "report/recipe_values.h"
-#include "report/run_summary.h"
+#include "train/checkpoint.h"
 #include "train/progress.h"
 #include "train/setup.h"
 #include "train/trainer.h"
@@ -15,10 +15,10 @@
 namespace sadam::reproduce {
 namespace {
 
+// To the last checkpoint: events alone may be ahead of it.
 bool is_finished(const PlannedRun& run) {
-  const train::RunPaths paths{run.folder};
-  return std::filesystem::exists(paths.recipe()) &&
-         report::summarise(paths, run.folder.string()).state == report::RunState::finished;
+  const auto position = train::saved_position(train::RunPaths{run.folder});
+  return position && position->epoch >= run.recipe.train.epochs;
 }
 
 // Unlike runs are never put into one table: an earlier run must have been made by the same recipe, save for
@@ -26,8 +26,11 @@ bool is_finished(const PlannedRun& run) {
 void check_same_recipe(const PlannedRun& run) {
   auto there = train::recipe_of(train::RunPaths{run.folder});
   there.title = run.recipe.title;
+  there.data.root = run.recipe.data.root;
   there.train.threads = run.recipe.train.threads;
+  there.train.checkpoint_every = run.recipe.train.checkpoint_every;
   there.control.brake = run.recipe.control.brake;
+  there.control.run = run.recipe.control.run;
   if (there == run.recipe) return;
   const auto old_values = report::recipe_values(there);
   const auto new_values = report::recipe_values(run.recipe);
@@ -58,15 +61,19 @@ std::string what_is_missing(const train::Recipe& recipe, train::DataSets& data) 
 
 }  // namespace
 
+void check_same_recipes(const Plan& plan) {
+  for (const auto& run : plan.runs)
+    if (std::filesystem::exists(train::RunPaths{run.folder}.recipe())) check_same_recipe(run);
+}
+
 Execution execute(const Plan& plan, train::Progress& progress, const std::atomic<bool>& stop,
                   std::ostream& out) {
   Execution execution;
   train::DataSets data;
   std::vector<const PlannedRun*> open;
-  for (const auto& run : plan.runs) {
-    if (std::filesystem::exists(train::RunPaths{run.folder}.recipe())) check_same_recipe(run);
+  check_same_recipes(plan);
+  for (const auto& run : plan.runs)
     if (!is_finished(run)) open.push_back(&run);
-  }
   out << fmt::format("{} runs, {} of them done.\n", plan.runs.size(), plan.runs.size() - open.size());
   for (std::size_t i = 0; i < open.size(); ++i) {
     const auto& run = *open[i];
@@ -80,7 +87,8 @@ Execution execute(const Plan& plan, train::Progress& progress, const std::atomic
     }
     out << fmt::format("[{}/{}] {}\n", i + 1, open.size(), run.label(plan.table)) << std::flush;
     const bool begun = std::filesystem::exists(train::RunPaths{run.folder}.recipe());
-    const auto folder = begun ? train::RunFolder::open(run.folder) : train::begin_run(run.folder, run.recipe);
+    const auto folder =
+        begun ? train::RunFolder::open(run.folder) : train::begin_run(run.folder, run.recipe, data);
     const auto outcome = train::continue_run(folder, {.progress = &progress, .stop = &stop, .data = &data});
     execution.stopped = outcome == train::Outcome::stopped;
   }

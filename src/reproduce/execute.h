@@ -20,6 +20,10 @@ struct Execution {
   std::map<std::size_t, std::string> unavailable;
 };
 
+/// Throws a UsageError if a run that is there was made by another recipe than the plan's: unlike runs never
+/// meet in one table.
+void check_same_recipes(const Plan& plan);
+
 /// Trains every run that is not finished, from where it was left. `out` is told which one is next.
 Execution execute(const Plan& plan, train::Progress& progress, const std::atomic<bool>& stop,
                   std::ostream& out);

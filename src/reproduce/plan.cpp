@@ -25,6 +25,11 @@ void apply_quick(TableRecipe& table) {
   auto& quick = table.quick;
   if (!quick.seeds.empty()) table.seeds = quick.seeds;
   if (!quick.columns.empty()) table.columns = quick.columns;
+  // Never on the paper's data: its numbers would stand beside unlike ones.
+  for (auto& row : table.rows) {
+    row.paper.clear();
+    row.paper_seconds.clear();
+  }
   if (!quick.rows.empty())
     std::erase_if(table.rows, [&](const TableRow& row) { return !contains(quick.rows, row.key); });
 }
@@ -47,6 +52,14 @@ void check_only(const TableRecipe& table, const std::vector<std::string>& only) 
                                                         contains(rows, wish.substr(slash + 1));
     if (!known)
       throw UsageError("--only " + wish + ": there is no such column or row" + base::suggestion(wish, valid));
+  }
+}
+
+void check_seeds(const std::vector<std::int64_t>& seeds) {
+  for (auto seed = seeds.begin(); seed != seeds.end(); ++seed) {
+    if (*seed < 0) throw UsageError("seed " + std::to_string(*seed) + " is negative: use 0 or more.");
+    if (std::find(seeds.begin(), seed, *seed) != seed)
+      throw UsageError("seed " + std::to_string(*seed) + " is given twice, and would be counted as two.");
   }
 }
 
@@ -129,11 +142,11 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
   std::vector<std::string> differences;
   const auto standard = resolve(paper, request, paper.columns.front(), paper.rows.front(), true);
   if (used.train.epochs != standard.train.epochs)
-    differences.push_back(std::to_string(used.train.epochs) + (used.train.epochs == 1 ? " epoch" : " epochs") + " instead of " +
+    differences.push_back(std::to_string(used.train.epochs) +
+                          (used.train.epochs == 1 ? " epoch" : " epochs") + " instead of " +
                           std::to_string(standard.train.epochs));
   if (request.quick) {
-    if (!table.quick.columns.empty())
-      differences.emplace_back("other data than the paper's, so its numbers are not comparable");
+    differences.emplace_back("other data than the paper's, so its numbers are left out");
     if (used.data.train_images > 0)
       differences.push_back("only " + std::to_string(used.data.train_images) + " training images and " +
                             std::to_string(used.data.test_images) + " test images");
@@ -183,6 +196,7 @@ Plan make_plan(TableRecipe table, const Request& request) {
   const auto paper = table;
   if (request.quick) apply_quick(table);
   if (!request.seeds.empty()) table.seeds = request.seeds;
+  check_seeds(table.seeds);
   check_only(table, request.only);
   std::erase_if(table.columns, [&](const TableColumn& column) {
     return std::none_of(table.rows.begin(), table.rows.end(),

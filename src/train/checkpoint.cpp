@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "train/record/envelope.h"
 #include "train/stepper.h"
 
@@ -93,7 +94,8 @@ torch::serialize::InputArchive archive_in(const Envelope& envelope) {
 void load_module(torch::serialize::InputArchive& archive, torch::nn::Module& module) {
   const auto shapes = [&] {
     std::vector<std::pair<std::string, std::vector<std::int64_t>>> list;
-    for (const auto& item : module.named_parameters()) list.emplace_back(item.key(), item.value().sizes().vec());
+    for (const auto& item : module.named_parameters())
+      list.emplace_back(item.key(), item.value().sizes().vec());
     for (const auto& item : module.named_buffers()) list.emplace_back(item.key(), item.value().sizes().vec());
     return list;
   };
@@ -157,6 +159,16 @@ Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& mod
 
 Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module) {
   return checked(file, [&](torch::serialize::InputArchive& archive) { load_module(archive, module); });
+}
+
+std::optional<Position> saved_position(const RunPaths& paths) {
+  if (!std::filesystem::exists(paths.checkpoint())) return std::nullopt;
+  try {
+    const auto file = base::read_file(paths.checkpoint());
+    return from_meta(open_envelope(file).meta);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace sadam::train

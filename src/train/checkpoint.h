@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "train/record/run_folder.h"
 
 namespace torch::nn {
 class Module;
@@ -40,5 +43,8 @@ Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& mod
 
 /// The weights alone.
 Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module);
+
+/// How far the last checkpoint of a run has come; nothing if there is none or it is damaged.
+std::optional<Position> saved_position(const RunPaths& paths);
 
 }  // namespace sadam::train

@@ -7,30 +7,41 @@
 #include "train/record/events.h"
 #include "train/record/run_folder.h"
 #include "train/stepper.h"
+#include "train/trainer.h"
 
 namespace sadam::train {
 namespace {
 
 std::vector<double> brakes_of_run(const std::string& folder) {
-  const auto events = read_events(RunPaths{folder}.events());
   std::vector<double> brakes;
-  for (const auto& step : events.steps) brakes.push_back(step.brake);
-  if (brakes.empty())
-    throw Error("control.run: the run in " + folder + " has no steps yet: finish it first.");
+  for (const auto& step : read_events(RunPaths{folder}.events()).steps) brakes.push_back(step.brake);
   return brakes;
 }
 
 }  // namespace
 
-std::vector<double> brakes_of_control(Recipe& recipe) {
+void settle_control(Recipe& recipe) {
   auto& control = recipe.control;
+  if (control.kind != "matched" && control.kind != "shuffled") return;
+  const RunPaths paths{control.run};
+  const auto controlled = recipe_of(paths);
+  if (controlled.optimizer.name != "sadam")
+    throw UsageError("control.run: the run in " + control.run + " is of " + controlled.optimizer.name +
+                     ", which has no brakes: name a run of sadam.");
+  const auto epochs = read_events(paths.events()).epochs.size();
+  if (static_cast<std::int64_t>(epochs) < controlled.train.epochs)
+    throw UsageError("control.run: the run in " + control.run +
+                     " is not finished: go on with it first (sadam train --resume " + control.run + ").");
+  if (control.kind != "matched") return;
+  const auto brakes = brakes_of_run(control.run);
+  control.brake = std::accumulate(brakes.begin(), brakes.end(), 0.0) / static_cast<double>(brakes.size());
+}
+
+std::vector<double> brakes_of_control(const Recipe& recipe) {
+  const auto& control = recipe.control;
   if (control.kind == "none") return {};
-  if (control.kind == "constant") return {control.brake};
-  auto brakes = brakes_of_run(control.run);
-  if (control.kind == "matched") {
-    control.brake = std::accumulate(brakes.begin(), brakes.end(), 0.0) / static_cast<double>(brakes.size());
-    return {control.brake};
-  }
+  if (control.kind != "shuffled") return {control.brake};
+  const auto brakes = brakes_of_run(control.run);
   const auto order = data::shuffled_order(brakes.size(), static_cast<std::uint64_t>(recipe.seed), 0);
   std::vector<double> shuffled(brakes.size());
   std::transform(order.begin(), order.end(), shuffled.begin(), [&](auto i) { return brakes[i]; });

@@ -40,20 +40,20 @@ int use_threads(std::int64_t threads) {
   return count;
 }
 
-std::unique_ptr<nn::Classifier> make_network(const Recipe& recipe, const data::DataSet& data) {
+Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer last_layer) {
   nn::ClassifierOptions options;
   options.name = recipe.model.name;
   options.pixels = static_cast<std::int64_t>(data.train->pixels());
   options.classes = data.train->classes();
   options.bits = static_cast<int>(recipe.model.bits);
   options.dropout = recipe.model.dropout;
-  auto network = nn::make_classifier(options);
+  Network network{nn::make_classifier(options), {}};
   if (!recipe.model.weights.empty()) {
     const auto file = weights::read_weights(std::filesystem::path(recipe.model.weights));
     nn::LoadOptions load;
-    load.replace_last_layer = true;
+    load.replace_last_layer = last_layer == LastLayer::may_be_replaced;
     load.source = recipe.model.weights;
-    nn::load_weights(network->module(), file, load);
+    network.replaced = nn::load_weights(network.classifier->module(), file, load);
   }
   return network;
 }

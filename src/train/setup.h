@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "data/data_set.h"
 #include "train/recipe/recipe.h"
@@ -24,12 +25,21 @@ class DataSets {
   std::map<std::string, data::DataSet> sets_;
 };
 
+struct Network {
+  std::unique_ptr<nn::Classifier> classifier;
+  /// Tensors of the last layer that start anew, because the weight file has another one; empty otherwise.
+  std::vector<std::string> replaced;
+};
+
+/// What becomes of a last layer in the weight file that does not fit the data's classes.
+enum class LastLayer { must_fit, may_be_replaced };
+
 /// The network of a recipe for this data, with the weights the recipe names, or random ones from torch's
 /// generator.
-std::unique_ptr<nn::Classifier> make_network(const Recipe& recipe, const data::DataSet& data);
+Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer last_layer);
 
-/// How the images of `data` are normalised for the recipe's network: ResNet-18 wants ImageNet's mean and deviation, whatever
-/// the data, because its pretrained weights do.
+/// How the images of `data` are normalised for the recipe's network: ResNet-18 wants ImageNet's mean and
+/// deviation, whatever the data, because its pretrained weights do.
 data::Normalization normalization_for(const Recipe& recipe, const data::DataSet& data);
 
 /// Sets the number of threads, 0 for one a core; returns it.

@@ -7,6 +7,7 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/serialize/archive.h>
 
+#include <cmath>
 #include <utility>
 
 #include "probe/option_names.h"
@@ -89,6 +90,13 @@ StepSummary Stepper::split_step(const std::vector<StepPart>& parts) {
     const auto one = scaled(part);
     one.backward();
     loss = loss.defined() ? loss + one.detach() : one.detach();
+  }
+  if (!std::isfinite(loss.item<double>())) {  // as in step(closure): skipped, and said
+    StepSummary skipped;
+    skipped.loss = loss.item<double>();
+    skipped.skipped = true;
+    skipped.non_finite_loss = 1;
+    return skipped;
   }
   Brakes brakes;
   if (probes) {

@@ -66,6 +66,7 @@ class Run {
   bool finish_epoch();
   void save();
   bool checkpoint_is_due() const;
+  void note(const std::string& text);
 
   const RunPaths& paths_;
   RunOptions options_;
@@ -91,11 +92,11 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe)
   reset_peak_memory();
   auto& sets = options_.data != nullptr ? *options_.data : own_data_;
   data_ = sets.open(recipe_.data);
-  auto brakes = brakes_of_control(recipe_);
   torch::manual_seed(static_cast<std::uint64_t>(recipe_.seed));
-  network_ = make_network(recipe_, data_);
+  auto network = make_network(recipe_, data_, LastLayer::may_be_replaced);
+  network_ = std::move(network.classifier);
   network_->module().train();
-  stepper_ = std::make_unique<Stepper>(network_->module(), recipe_, std::move(brakes));
+  stepper_ = std::make_unique<Stepper>(network_->module(), recipe_, brakes_of_control(recipe_));
   train_loader_ = make_loader(data_.train, recipe_, normalization_for(recipe_, data_), true);
   test_loader_ = make_loader(data_.test, recipe_, normalization_for(recipe_, data_), false);
   const auto batches = static_cast<std::int64_t>(train_loader_->batches());
@@ -112,6 +113,8 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe)
   std::filesystem::create_directories(paths_.tensorboard());
   events_.emplace(paths_.events(), position_.events_bytes);
   tensorboard_.emplace(paths_.tensorboard() / "events.out.tfevents.0.sadam", position_.tensorboard_bytes);
+  if (position_.step == 0 && !network.replaced.empty())
+    note("the last layer starts anew, because " + recipe_.model.weights + " has one for other classes");
 }
 
 Outcome Run::go() {
@@ -217,6 +220,11 @@ bool Run::finish_epoch() {
   return true;
 }
 
+void Run::note(const std::string& text) {
+  events_->write(NoteEvent{text});
+  if (options_.progress != nullptr) options_.progress->note(text);
+}
+
 bool Run::checkpoint_is_due() const {
   if (recipe_.train.checkpoint_every > 0) return position_.step % recipe_.train.checkpoint_every == 0;
   return seconds_since(saved_at_) > 60;
@@ -236,9 +244,11 @@ std::string run_table(const Recipe& recipe) {
 
 }  // namespace
 
-RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe) {
+RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data) {
   recipe.train.threads = use_threads(recipe.train.threads);
-  brakes_of_control(recipe);
+  settle_control(recipe);
+  // What does not go together is refused before there is a folder.
+  make_network(recipe, data.open(recipe.data), LastLayer::may_be_replaced);
   auto made = RunFolder::create(folder);
   base::write_file_atomically(made.paths().recipe(), to_toml(recipe) + run_table(recipe));
   return made;
@@ -246,7 +256,6 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe) {
 
 Recipe recipe_of(const RunPaths& paths) {
   RecipeSource source;
-  source.ignore("run");
   source.add_file(paths.recipe());
   return source.resolve();
 }

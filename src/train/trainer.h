@@ -14,7 +14,8 @@ class Progress;
 
 /// Makes the folder of a new run and writes its recipe, complete with everything that is now settled
 /// (threads, the brake of a `matched` control), and with the versions it runs on. Nothing is trained yet.
-RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe);
+/// Data, weights and recipe that do not go together are refused before the folder is made.
+RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data);
 
 /// The recipe of a run that was begun.
 Recipe recipe_of(const RunPaths& paths);

@@ -29,14 +29,15 @@ void load_weights_of(const RunPaths& paths, torch::nn::Module& module) {
 // The network that a run trained, from its own weights alone: those it started from may be gone.
 std::unique_ptr<nn::Classifier> network_of(const RunPaths& paths, Recipe recipe, const data::DataSet& data) {
   if (!paths.folder.empty()) recipe.model.weights.clear();
-  auto network = make_network(recipe, data);
+  auto network = make_network(recipe, data, LastLayer::must_fit).classifier;
   if (!paths.folder.empty()) load_weights_of(paths, network->module());
   return network;
 }
 
 }  // namespace
 
-Evaluation evaluate_run(const RunPaths& paths, const Recipe& recipe, const std::atomic<bool>* stop) {
+std::optional<Evaluation> evaluate_run(const RunPaths& paths, const Recipe& recipe,
+                                       const std::atomic<bool>* stop) {
   const int threads = use_threads(recipe.train.threads);
   const auto data = DataSets().open(recipe.data);
   const auto network = network_of(paths, recipe, data);
@@ -47,8 +48,7 @@ Evaluation evaluate_run(const RunPaths& paths, const Recipe& recipe, const std::
   options.normalization = normalization_for(recipe, data);
   data::Loader loader(data.test, options);
   const auto result = evaluate(*network, loader, data.test->pixels(), stop);
-  if (!result) throw Error("stopped before the test set was through.");
-  return *result;
+  return result;
 }
 
 std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe) {

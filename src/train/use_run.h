@@ -12,7 +12,9 @@ namespace sadam::train {
 
 /// Evaluates the last checkpoint of a run on the test set of `recipe.data`, which need not be the run's own.
 /// With `recipe.model.weights` from elsewhere and no checkpoint (`paths.folder` empty), those weights.
-Evaluation evaluate_run(const RunPaths& paths, const Recipe& recipe, const std::atomic<bool>* stop);
+/// Nothing if `stop` became true.
+std::optional<Evaluation> evaluate_run(const RunPaths& paths, const Recipe& recipe,
+                                       const std::atomic<bool>* stop);
 
 /// The last checkpoint's weights as a safetensors file, with the recipe as metadata.
 std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe);

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "cli/program.h"
@@ -69,6 +71,41 @@ TEST_F(BadInput, WeightsThatAreNotThereOrNoWeights) {
                  1, {"text.pth"});
 }
 
+TEST_F(BadInput, ARefusedRunLeavesNoFolderBehind) {
+  run_program(train({"--set", "data.name=cifer100"}));
+  run_program(train({"--set", "model.weights=" + path("none.safetensors")}));
+  EXPECT_FALSE(std::filesystem::exists(path("runs/run")));
+}
+
+TEST_F(BadInput, WeightsOfAnotherModelOrForAnotherNumberOfClasses) {
+  ASSERT_EQ(run_program(train({})).status, 0);
+  const auto weights = path("ten.safetensors");
+  ASSERT_EQ(run_program({"export", path("runs/run"), weights}).status, 0);
+  expect_refused(
+      {"eval", "--weights", weights, "--set", "model.name=resnet18", "--set", "data.test_images=20"}, 1,
+      {weights, "layer1.0.conv1.weight"});
+  expect_refused(
+      {"eval", "--weights", weights, "--set", "data.name=synthetic100", "--set", "data.test_images=100"}, 1,
+      {weights, "fc.weight"});
+  EXPECT_EQ(run_program({"eval", "--weights", weights, "--set", "data.test_images=20"}).status, 0);
+}
+
+TEST_F(BadInput, AFolderThatCannotBeMadeOrHoldsSomethingElse) {
+  write("file", "");
+  expect_refused({"train", "--root", path("file"), "--name", "run"}, 1, {path("file")});
+  std::filesystem::create_directories(path("runs/run"));
+  write("runs/run/events.jsonl", "precious");
+  expect_refused(train({}), 1, {path("runs/run"), "events.jsonl"});
+  EXPECT_EQ(std::filesystem::file_size(path("runs/run/events.jsonl")), 8U);
+}
+
+TEST_F(BadInput, AControlOfWhatIsNoFinishedRunOfSAdam) {
+  ASSERT_EQ(run_program(train({"--set", "optimizer.name=adamw"})).status, 0);
+  expect_refused({"train", "--root", path("runs"), "--name", "control", "--set", "optimizer.name=adamw",
+                  "--set", "control.kind=matched", "--set", "control.run=" + path("runs/run")},
+                 2, {path("runs/run"), "adamw"});
+}
+
 TEST_F(BadInput, AnUnknownSubcommandOrOption) {
   expect_refused({"trian"}, 2, {});
   expect_refused({"train", "--sett", "seed=1"}, 2, {});
@@ -107,11 +144,23 @@ TEST_F(BadInput, AnEventsFileCutInTheMiddleOfALine) {
   expect_refused({"train", "--resume", path("runs/run")}, 1, {"events.jsonl"});
 }
 
-TEST_F(BadInput, AFullDisk) {
+// Every write to /dev/full fails as on a full disk.
+TEST_F(BadInput, AFullDiskLosesNoEarlierCheckpoint) {
   ASSERT_EQ(run_program(train({"--set", "train.epochs=1"})).status, 0);
-  std::filesystem::create_directories(path("runs/full/tensorboard"));
-  // Every write to /dev/full fails as on a full disk.
   const auto run = path("runs/run");
+  const auto text_of = [](const std::string& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  const auto checkpoint = text_of(run + "/checkpoint.pt");
+  auto recipe = text_of(run + "/run.toml");
+  recipe.replace(recipe.find("epochs = 1"), 10, "epochs = 2");
+  write("runs/run/run.toml", recipe);
+  std::filesystem::create_symlink("/dev/full", run + "/checkpoint.pt.tmp");
+  expect_refused({"train", "--quiet", "--resume", run}, 1, {"checkpoint.pt"});
+  EXPECT_EQ(text_of(run + "/checkpoint.pt"), checkpoint);
+
+  std::filesystem::create_directories(path("runs/full/tensorboard"));
   std::filesystem::copy(run + "/run.toml", path("runs/full/run.toml"));
   std::filesystem::create_symlink("/dev/full", path("runs/full/events.jsonl"));
   expect_refused({"train", "--quiet", "--resume", path("runs/full")}, 1, {"events.jsonl"});

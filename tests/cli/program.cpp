@@ -73,7 +73,7 @@ Ended run_and_signal(const Arguments& arguments, std::chrono::milliseconds after
 
 Arguments small_run() {
   return {"--set", "data.name=synthetic10",    "--set",  "data.train_images=320",
-          "--set", "data.test_images=50",     "--set",  "train.batch=16",
+          "--set", "data.test_images=50",      "--set",  "train.batch=16",
           "--set", "train.epochs=2",           "--set",  "train.threads=1",
           "--set", "train.checkpoint_every=3", "--quiet"};
 }

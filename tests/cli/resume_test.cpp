@@ -5,6 +5,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 
 #include "cli/program.h"
 #include "support/temporary_folder.h"
@@ -55,20 +56,31 @@ class Resume : public testing::Test {
     const auto ended = run_program(begin(folder_.path(), "whole"));
     ASSERT_EQ(ended.status, 0) << ended.err;
   }
-  // Ends a run with a signal, several times, each time at another moment; then lets it go to its end.
+  // Ends a run with a signal, several times, each time at another moment after it has begun to write events;
+  // then lets it go to its end.
   void expect_as_whole(int signal) {
     std::mt19937 random(std::random_device{}());
     const auto run = folder_.path() / "ended";
-    const auto start_or_resume = [&] {
-      // A process that is hit before it has its folder leaves nothing to go on with.
-      return std::filesystem::exists(run / "run.toml") ? resume(run) : begin(folder_.path(), "ended");
-    };
+    const auto events = run / "events.jsonl";
+    int in_the_middle = 0;
     for (int i = 0; i < 5; ++i) {
-      const std::chrono::milliseconds after(100 + static_cast<int>(random() % 900));
-      const auto ended = run_and_signal(start_or_resume(), after, signal);
+      std::error_code not_there;
+      const auto before = std::filesystem::last_write_time(events, not_there);
+      Background program(std::filesystem::exists(run / "run.toml") ? resume(run)
+                                                                   : begin(folder_.path(), "ended"));
+      for (int waited = 0; waited < 600; ++waited) {
+        std::error_code none;
+        if (const auto now = std::filesystem::last_write_time(events, none); !none && now != before) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 200));
+      program.signal(signal);
+      const auto ended = program.wait();
       EXPECT_NE(ended.status, 1) << ended.err;
+      if (ended.status != 0) ++in_the_middle;
     }
-    const auto ended = run_program(start_or_resume());
+    EXPECT_GE(in_the_middle, 1) << "the run was over before it could be ended";
+    const auto ended = run_program(resume(run));
     ASSERT_EQ(ended.status, 0) << ended.err;
     EXPECT_EQ(events_in(run), events_in(folder_.path() / "whole"));
     EXPECT_EQ(weights_of(run), weights_of(folder_.path() / "whole"));

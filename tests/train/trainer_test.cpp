@@ -10,6 +10,7 @@
 
 #include "support/temporary_folder.h"
 #include "train/record/events.h"
+#include "train/setup.h"
 #include "train/use_run.h"
 
 namespace sadam::train {
@@ -27,7 +28,8 @@ Recipe small_recipe() {
 }
 
 EventFile run(const std::filesystem::path& folder, const Recipe& recipe) {
-  const auto made = begin_run(folder, recipe);
+  DataSets data;
+  const auto made = begin_run(folder, recipe, data);
   EXPECT_EQ(continue_run(made, {}), Outcome::finished);
   return read_events(made.paths().events());
 }
@@ -80,7 +82,8 @@ TEST(Trainer, ARunStoppedAgainAndAgainEndsAsOneThatWasNot) {
     recipe.optimizer.interval = 2;
     recipe.schedule.name = "cosine";
     const auto whole = run(folder.path() / (std::string(optimizer) + "-whole"), recipe);
-    const auto made = begin_run(folder.path() / optimizer, recipe);
+    DataSets data;
+    const auto made = begin_run(folder.path() / optimizer, recipe, data);
     int stops = 0;
     for (bool finished = false; !finished; ++stops) {
       std::atomic<bool> stop = stops == 0;  // the first time before anything has happened
@@ -131,7 +134,7 @@ TEST(Trainer, EvaluatingARunGivesWhatItsLastEpochSaid) {
   const TemporaryFolder folder;
   const auto events = run(folder.path() / "a", small_recipe());
   const RunPaths paths{folder.path() / "a"};
-  const auto evaluation = evaluate_run(paths, recipe_of(paths), nullptr);
+  const auto evaluation = evaluate_run(paths, recipe_of(paths), nullptr).value();
   EXPECT_EQ(evaluation.accuracy, events.epochs.back().test_accuracy);
   EXPECT_EQ(evaluation.loss, events.epochs.back().test_loss);
   EXPECT_EQ(evaluation.images, 40);
@@ -139,7 +142,8 @@ TEST(Trainer, EvaluatingARunGivesWhatItsLastEpochSaid) {
 
 TEST(Trainer, ADamagedCheckpointIsNamedAndNothingIsOverwritten) {
   const TemporaryFolder folder;
-  const auto made = begin_run(folder.path() / "a", small_recipe());
+  DataSets data;
+  const auto made = begin_run(folder.path() / "a", small_recipe(), data);
   EXPECT_EQ(continue_run(made, {}), Outcome::finished);
   const auto checkpoint = made.paths().checkpoint();
   std::filesystem::resize_file(checkpoint, std::filesystem::file_size(checkpoint) / 2);

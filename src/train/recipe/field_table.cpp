@@ -50,7 +50,7 @@ std::vector<FieldRow> make_field_table() {
        "Longer gradients are shortened to this length, after probing; 0 to leave them"},
       {SADAM_FIELD(train, threads), Integers{0, 4096}, "Threads; 0 for as many as there are cores"},
       {SADAM_FIELD(train, checkpoint_every), Integers{0, billion},
-       "Steps between checkpoints, besides the one after each epoch; 0 for that one alone"},
+       "Steps between checkpoints, besides the one after each epoch; 0 for one a minute"},
       {SADAM_FIELD(train, evaluate_batch), Integers{1, million}, "Images evaluated at a time"},
 
       {SADAM_FIELD(schedule, name), OneOf{{"constant", "cosine", "step", "inverse_power"}},

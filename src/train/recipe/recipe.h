@@ -32,7 +32,7 @@ struct TrainRecipe {
   double clip = 0;              ///< longest gradient, after probing; 0: no clipping
   std::int64_t threads = 0;     ///< 0: as many as the machine has cores
   std::int64_t checkpoint_every =
-      0;  ///< steps between checkpoints; 0: one after each epoch. The end of an epoch always has one
+      0;  ///< steps between checkpoints; 0: one a minute. The end of an epoch always has one
   std::int64_t evaluate_batch = 500;  ///< images evaluated at a time
 
   bool operator==(const TrainRecipe&) const = default;

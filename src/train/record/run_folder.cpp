@@ -43,6 +43,10 @@ RunFolder RunFolder::create(const fs::path& folder) {
   if (holds_a_run(paths))
     throw Error("there is a run in " + folder.string() +
                 " already: continue it with --resume, or choose another folder.");
+  for (const auto& file : {paths.events(), paths.checkpoint(), paths.tensorboard()})
+    if (fs::exists(fs::symlink_status(file)))
+      throw Error(folder.string() + " has " + file.filename().string() +
+                  " in it and no run: choose another folder, or remove it.");
   return {std::move(paths), lock.release()};
 }
 
