@@ -67,15 +67,21 @@ void train_now(const TrainArguments& arguments) {
   std::cout << where << '\n';
 }
 
+// An empty name is a shell variable that was not set, and not a wish for the default.
+std::string not_empty(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
+
 }  // namespace
 
 void add_train(CLI::App& app) {
   auto arguments = std::make_shared<TrainArguments>();
   auto& command = add_command(app, "train", kTrainHelp);
   arguments->recipe.add_to(command);
-  command.add_option("--name", arguments->name, "Name of the run; without one it is made from the recipe");
+  command.add_option("--name", arguments->name, "Name of the run; without one it is made from the recipe")
+      ->check(not_empty);
   command.add_option("--root", arguments->root, "Folder of the runs")->capture_default_str();
-  command.add_option("--resume", arguments->resume, "Folder of a run to go on with")->type_name("FOLDER");
+  command.add_option("--resume", arguments->resume, "Folder of a run to go on with")
+      ->type_name("FOLDER")
+      ->check(not_empty);
   command.add_flag("--quiet", arguments->quiet, "Shows no progress");
   command.callback([arguments] { train_now(*arguments); });
 }

@@ -108,6 +108,21 @@ std::vector<TableRow> rows_in(Fields& fields) {
   return rows;
 }
 
+// A key names a folder: two of one name would share their runs, and one from outside would leave the root.
+template <class Keyed>
+void check_keys(const std::vector<Keyed>& items, const std::string& where) {
+  std::vector<std::string> seen;
+  for (const auto& item : items) {
+    if (item.key.empty() || item.key.find('/') != std::string::npos || item.key.front() == '.')
+      throw UsageError(
+          where + " has the key '" + item.key +
+          "': a key names a folder, so it is not empty, has no '/' and does not begin with '.'.");
+    if (std::find(seen.begin(), seen.end(), item.key) != seen.end())
+      throw UsageError(where + " has the key '" + item.key + "' twice: their runs would be the same.");
+    seen.push_back(item.key);
+  }
+}
+
 }  // namespace
 
 TableRecipe read_table(std::string_view toml, std::string_view name, std::string_view origin) {
@@ -137,6 +152,9 @@ TableRecipe read_table(std::string_view toml, std::string_view name, std::string
   fields.done();
   if (table.columns.empty() || table.rows.empty() || table.seeds.empty())
     throw UsageError(std::string(origin) + ": a table needs at least one column, one row and one seed.");
+  check_keys(table.columns, std::string(origin) + ": table.column");
+  check_keys(table.quick.columns, std::string(origin) + ": table.quick.column");
+  check_keys(table.rows, std::string(origin) + ": table.row");
   return table;
 }
 

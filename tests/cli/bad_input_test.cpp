@@ -119,6 +119,11 @@ TEST_F(BadInput, ARunThatIsThereAlready) {
   EXPECT_EQ(std::filesystem::last_write_time(path("runs/run/events.jsonl")), before);
 }
 
+TEST_F(BadInput, AnEmptyNameIsNoWishForTheDefault) {
+  expect_refused({"train", "--resume", ""}, 2, {"--resume"});
+  expect_refused({"train", "--name", ""}, 2, {"--name"});
+}
+
 TEST_F(BadInput, ResumingWhatIsNotThere) {
   expect_refused({"train", "--resume", path("none")}, 1, {path("none")});
 }

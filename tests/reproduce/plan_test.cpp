@@ -158,6 +158,17 @@ TEST(Plan, TheTableInTheDocumentsWorks) {
   EXPECT_EQ(plan.runs.size(), 2U * (2U + 2U + 1U));  // two seeds: two rows, two controls, one cosine
 }
 
+TEST(Plan, KeysThatCannotNameFoldersOfTheirOwnAreRefused) {
+  const auto table = [](const std::string& first, const std::string& second) {
+    return "[table]\ntitle = 't'\nseeds = [1]\n[[table.column]]\nkey = 'c'\ntitle = 'c'\n[[table.row]]\nkey "
+           "= '" +
+           first + "'\ntitle = 'a'\n[[table.row]]\nkey = '" + second + "'\ntitle = 'b'\n";
+  };
+  EXPECT_NO_THROW(read_table(table("a", "b"), "x", "x.toml"));
+  for (const char* bad : {"a", "", "..", "../../b"})
+    EXPECT_THROW(read_table(table("a", bad), "x", "x.toml"), UsageError) << bad;
+}
+
 TEST(Plan, MisspeltTablesFieldsAndSelectionsAreRefused) {
   Request request;
   request.only = {"cifar10O"};
