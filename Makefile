@@ -22,7 +22,7 @@ help: ## show this list
 deps: ## install the Debian packages that are missing
 	@scripts/install-deps
 
-demo: deps ## build, then redo a small version of the paper's first table, about two minutes
+demo: deps ## build, then redo a small version of the paper's first table, about a minute
 	@$(call configure,release)
 	@$(call build,release,--target sadam_program)
 	@rm -rf build/demo && build/release/src/cli/sadam reproduce table1 --quick --root build/demo
