@@ -9,6 +9,7 @@
 #include "base/allocation.h"
 #include "base/usage_error.h"
 #include "cli/commands.h"
+#include "cli/polite_threads.h"
 
 namespace {
 
@@ -34,6 +35,7 @@ int fail(const std::string& sentence, int status) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sadam::cli::use_polite_threads(argv);
   sadam::base::keep_freed_memory();
   CLI::App app(kIntroduction, "sadam");
   app.set_version_flag("--version", SADAM_VERSION);
