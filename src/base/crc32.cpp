@@ -32,8 +32,8 @@ constexpr CrcTables make_crc_tables(std::uint32_t polynomial) {
 constexpr CrcTables crc32_tables = make_crc_tables(0xedb88320U);
 constexpr CrcTables crc32c_tables = make_crc_tables(0x82f63b78U);
 
-std::uint32_t checksum(std::span<const std::byte> bytes, const CrcTables& tables) {
-  std::uint32_t crc = 0xffffffffU;
+std::uint32_t checksum(std::span<const std::byte> bytes, const CrcTables& tables, std::uint32_t before) {
+  std::uint32_t crc = ~before;
   for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes.data(), sizeof word);
@@ -49,8 +49,10 @@ std::uint32_t checksum(std::span<const std::byte> bytes, const CrcTables& tables
 
 }  // namespace
 
-std::uint32_t crc32(std::span<const std::byte> bytes) { return checksum(bytes, crc32_tables); }
+std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before) {
+  return checksum(bytes, crc32_tables, before);
+}
 
-std::uint32_t crc32c(std::span<const std::byte> bytes) { return checksum(bytes, crc32c_tables); }
+std::uint32_t crc32c(std::span<const std::byte> bytes) { return checksum(bytes, crc32c_tables, 0); }
 
 }  // namespace sadam::base

@@ -7,8 +7,9 @@
 
 namespace sadam::base {
 
-/// The checksum of zip archives, zlib and PNG.
-std::uint32_t crc32(std::span<const std::byte> bytes);
+/// The checksum of zip archives, zlib and PNG. To take bytes in parts, give each part the checksum of those
+/// before it.
+std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
 /// CRC-32C (Castagnoli): the checksum of iSCSI and of TensorBoard's files.
 std::uint32_t crc32c(std::span<const std::byte> bytes);

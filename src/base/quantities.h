@@ -1,4 +1,4 @@
-// Times and sizes as a person reads them.
+// Numbers, times and sizes as a person reads them.
 #pragma once
 
 #include <array>
@@ -9,6 +9,11 @@
 #include <fmt/format.h>
 
 namespace sadam::base {
+
+/// "2.2500" with four digits; "nan" for whatever is not finite, which printf may call -nan or inf.
+inline std::string decimal(double value, int digits) {
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "nan";
+}
 
 /// "3.2 s", "42 s", "3:25", "1:02:03"; "–" for a time that is not known.
 inline std::string duration(double seconds) {

@@ -5,10 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/quantities.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/recipe_options.h"
+#include "cli/run_argument.h"
 #include "cli/stop_signal.h"
 #include "train/trainer.h"
 #include "train/use_run.h"
@@ -19,23 +21,26 @@ namespace {
 constexpr const char* kEvalHelp =
     "Evaluates the last checkpoint of a run, or a weight file, on a test set.\n\n"
     "  sadam eval runs/first\n"
+    "  sadam eval first                            the same: names are looked up below --root\n"
     "  sadam eval --weights resnet18.safetensors --set model.name=resnet18 --set data.name=imagewoof --set "
     "data.pixels=224";
 
 struct EvalArguments {
-  std::string run;
+  RunArgument run;
   std::string weights;
   RecipeOptions recipe;
   bool json = false;
 };
 
 void evaluate_now(const EvalArguments& arguments) {
-  if (arguments.run.empty() == arguments.weights.empty())
-    throw UsageError("eval needs the folder of a run, or --weights with a file.");
+  const bool has_run = !arguments.run.name.empty();
+  if (has_run && !arguments.weights.empty())
+    throw UsageError("eval takes a run or --weights, not both: leave one out.");
+  if (!has_run && arguments.weights.empty()) throw UsageError("eval needs a run, or --weights with a file.");
   const StopSignal stop;
-  const train::RunPaths paths{arguments.run};
+  const auto paths = has_run ? arguments.run.find() : train::RunPaths{};
   train::RecipeSource source;
-  if (!arguments.run.empty()) source.add_text(to_toml(train::recipe_of(paths)), arguments.run);
+  if (has_run) source.add_text(to_toml(train::recipe_of(paths)), paths.recipe().string());
   for (const auto& assignment : arguments.recipe.sets) source.set(assignment);
   auto recipe = source.resolve();
   if (!arguments.weights.empty()) recipe.model.weights = arguments.weights;
@@ -43,14 +48,17 @@ void evaluate_now(const EvalArguments& arguments) {
   if (!evaluation) throw Interrupted();
   const auto& result = *evaluation;
   if (arguments.json) {
-    std::cout << nlohmann::json{{"accuracy", result.accuracy},
-                                {"loss", result.loss},
-                                {"images", result.images}}
-              << '\n';
-  } else {
-    std::cout << fmt::format("accuracy {:.2f} %, loss {:.4f}, on {} images of {}\n", 100 * result.accuracy,
-                             result.loss, result.images, recipe.data.name);
+    nlohmann::json json = {{"accuracy", result.accuracy}, {"loss", result.loss}, {"images", result.images}};
+    if (has_run) json.update({{"step", result.step}, {"epoch", result.epoch}});
+    std::cout << json << '\n';
+    return;
   }
+  std::cout << fmt::format("accuracy {:.2f} %, loss {}, on {} images of {}", 100 * result.accuracy,
+                           base::decimal(result.loss, 4), result.images, recipe.data.name);
+  if (has_run)
+    std::cout << fmt::format(", after step {} (epoch {} of {} done)", result.step, result.epoch,
+                             recipe.train.epochs);
+  std::cout << '\n';
 }
 
 }  // namespace
@@ -58,9 +66,10 @@ void evaluate_now(const EvalArguments& arguments) {
 void add_eval(CLI::App& app) {
   auto arguments = std::make_shared<EvalArguments>();
   auto& command = add_command(app, "eval", kEvalHelp);
-  command.add_option("run", arguments->run, "Folder of a run");
+  arguments->run.add_to(command, "run", "Folder or name of a run");
   command.add_option("--weights", arguments->weights, "A safetensors or .pth file instead of a run");
   arguments->recipe.add_sets_to(command);
+  arguments->run.add_root_to(command);
   command.add_flag("--json", arguments->json, "For other programs");
   command.callback([arguments] { evaluate_now(*arguments); });
 }

@@ -7,6 +7,7 @@
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/run_argument.h"
 #include "train/trainer.h"
 #include "train/use_run.h"
 
@@ -15,10 +16,11 @@ namespace {
 
 constexpr const char* kExportHelp =
     "Writes the weights of a run's last checkpoint as a safetensors file, with the recipe as metadata.\n\n"
-    "  sadam export runs/first first.safetensors";
+    "  sadam export runs/first first.safetensors\n"
+    "  sadam export first first.safetensors        the same: names are looked up below --root";
 
 struct ExportArguments {
-  std::string run;
+  RunArgument run;
   std::string file;
   bool force = false;
 };
@@ -26,7 +28,7 @@ struct ExportArguments {
 void export_now(const ExportArguments& arguments) {
   if (!arguments.force && std::filesystem::exists(arguments.file))
     throw Error(arguments.file + " exists already: choose another name, or give --force to replace it.");
-  const train::RunPaths paths{arguments.run};
+  const auto paths = arguments.run.find();
   const auto bytes = train::export_run(paths, train::recipe_of(paths));
   base::write_file_atomically(arguments.file, bytes);
   std::cout << arguments.file << '\n';
@@ -37,8 +39,9 @@ void export_now(const ExportArguments& arguments) {
 void add_export(CLI::App& app) {
   auto arguments = std::make_shared<ExportArguments>();
   auto& command = add_command(app, "export", kExportHelp);
-  command.add_option("run", arguments->run, "Folder of a run")->required();
+  arguments->run.add_to(command, "run", "Folder or name of a run")->required();
   command.add_option("file", arguments->file, "What to write")->required();
+  arguments->run.add_root_to(command);
   command.add_flag("--force", arguments->force, "Replaces a file that exists");
   command.callback([arguments] { export_now(*arguments); });
 }

@@ -1,6 +1,5 @@
 #include "cli/stop_signal.h"
 
-#include <csignal>
 #include <cstdlib>
 
 namespace sadam::cli {
@@ -9,19 +8,27 @@ namespace {
 // A signal handler can reach nothing else.
 std::atomic<bool> stop_requested = false;
 
-extern "C" void request_stop(int) {
-  if (stop_requested.exchange(true)) std::_Exit(130);
-}
-
-void handle(void (*handler)(int)) {
-  std::signal(SIGINT, handler);
-  std::signal(SIGTERM, handler);
+extern "C" void request_stop(int number) {
+  if (stop_requested.exchange(true) && number != SIGHUP) std::_Exit(130);
 }
 
 }  // namespace
 
-StopSignal::StopSignal() { handle(request_stop); }
-StopSignal::~StopSignal() { handle(SIG_DFL); }
+StopSignal::StopSignal() {
+  struct sigaction action {};
+  action.sa_handler = request_stop;
+  action.sa_flags = SA_RESTART;
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    ::sigaction(signals[i], nullptr, &before_[i]);
+    const bool stays_ignored = signals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN;
+    if (!stays_ignored) ::sigaction(signals[i], &action, nullptr);
+  }
+}
+
+StopSignal::~StopSignal() {
+  for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &before_[i], nullptr);
+}
+
 const std::atomic<bool>& StopSignal::flag() { return stop_requested; }
 
 }  // namespace sadam::cli

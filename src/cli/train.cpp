@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/recipe_options.h"
+#include "cli/run_argument.h"
 #include "cli/stop_signal.h"
 #include "train/progress.h"
 #include "train/setup.h"
@@ -21,13 +22,16 @@ constexpr const char* kTrainHelp =
     "data\n"
     "  sadam train my.toml --set seed=7 --name seed7\n"
     "  sadam train --set data.name=cifar100 --set optimizer.name=adamw --set schedule.name=cosine\n"
-    "  sadam train --resume runs/first                        goes on where it was stopped or killed";
+    "  sadam train --resume runs/first                        goes on where it was stopped or killed\n"
+    "  sadam train --resume first                             the same: names are looked up below --root\n\n"
+    "Ctrl-C, SIGTERM and SIGHUP save the run and leave. A run goes on only with the recipe and the events it "
+    "was saved\n"
+    "with: of its run.toml, title, data.root and train.checkpoint_every may be changed meanwhile.";
 
 struct TrainArguments {
   RecipeOptions recipe;
-  std::string root = "runs";
   std::string name;
-  std::string resume;
+  RunArgument resume;  ///< its root is that of a new run too
   bool quiet = false;
 };
 
@@ -38,23 +42,28 @@ std::filesystem::path free_folder(const std::filesystem::path& root, const train
   for (auto& c : stem)
     if (c == '/' || c == ':') c = '_';
   auto folder = root / stem;
-  for (int i = 2; std::filesystem::exists(folder); ++i) folder = root / (stem + "-" + std::to_string(i));
+  std::error_code unreadable;
+  for (int i = 2; std::filesystem::exists(folder, unreadable); ++i)
+    folder = root / (stem + "-" + std::to_string(i));
   return folder;
 }
 
+train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& data) {
+  if (!arguments.resume.name.empty()) return train::RunFolder::open(arguments.resume.find().folder);
+  if (!arguments.name.empty()) check_run_name(arguments.name);
+  const auto recipe = arguments.recipe.resolve();
+  const std::filesystem::path root = arguments.resume.root;
+  return train::begin_run(arguments.name.empty() ? free_folder(root, recipe) : root / arguments.name, recipe,
+                          data);
+}
+
 void train_now(const TrainArguments& arguments) {
-  if (!arguments.resume.empty() &&
+  if (!arguments.resume.name.empty() &&
       (!arguments.recipe.file.empty() || !arguments.recipe.sets.empty() || !arguments.name.empty()))
     throw UsageError("--resume goes on with the recipe of the run: leave out the recipe, --set and --name.");
   const StopSignal stop;
   train::DataSets data;
-  auto folder = [&] {
-    if (!arguments.resume.empty()) return train::RunFolder::open(arguments.resume);
-    const auto recipe = arguments.recipe.resolve();
-    const auto path = arguments.name.empty() ? free_folder(arguments.root, recipe)
-                                             : std::filesystem::path(arguments.root) / arguments.name;
-    return train::begin_run(path, recipe, data);
-  }();
+  const auto folder = folder_for(arguments, data);
   const auto& where = folder.paths().folder.string();
   train::Progress progress(
       std::cerr, {.style = arguments.quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)});
@@ -64,6 +73,9 @@ void train_now(const TrainArguments& arguments) {
     std::cerr << "Stopped and saved; go on with: sadam train --resume " << where << '\n';
     throw Interrupted();
   }
+  if (outcome == train::Outcome::was_finished)
+    std::cerr << where << " is finished: evaluate it with 'sadam eval " << where
+              << "', or take its weights with 'sadam export " << where << " FILE'.\n";
   std::cout << where << '\n';
 }
 
@@ -78,10 +90,10 @@ void add_train(CLI::App& app) {
   arguments->recipe.add_to(command);
   command.add_option("--name", arguments->name, "Name of the run; without one it is made from the recipe")
       ->check(not_empty);
-  command.add_option("--root", arguments->root, "Folder of the runs")->capture_default_str();
-  command.add_option("--resume", arguments->resume, "Folder of a run to go on with")
-      ->type_name("FOLDER")
-      ->check(not_empty);
+  command.add_option("--root", arguments->resume.root, "Folder of the runs")
+      ->capture_default_str()
+      ->type_name("FOLDER");
+  arguments->resume.add_to(command, "--resume", "Folder or name of a run to go on with")->check(not_empty);
   command.add_flag("--quiet", arguments->quiet, "Shows no progress");
   command.callback([arguments] { train_now(*arguments); });
 }

@@ -40,11 +40,10 @@ class FiniteMean {
   std::size_t count_ = 0;
 };
 
-std::string progress_bar(double fraction) {
-  constexpr int cells = 12;
-  const auto filled = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * cells);
+std::string progress_bar(double fraction, std::size_t cells) {
+  const auto filled = static_cast<std::size_t>(std::clamp(fraction, 0.0, 1.0) * static_cast<double>(cells));
   std::string bar;
-  for (int i = 0; i < cells; ++i) bar += i < filled ? "█" : "░";
+  for (std::size_t i = 0; i < cells; ++i) bar += i < filled ? "█" : "░";
   return bar;
 }
 
@@ -107,7 +106,7 @@ void Progress::step(const StepEvent& event, double train_seconds) {
   if (options_.style == ProgressStyle::quiet) return;
   epoch_ = event.epoch;
   step_ = event.step;
-  recent_.push_back({event.loss, event.lgi, event.brake, event.probed, train_seconds});
+  recent_.push_back({event.loss, event.lgi, event.brake, event.probed, event.skipped, train_seconds});
   if (recent_.size() > window) recent_.pop_front();
 
   const double now = options_.clock();
@@ -118,24 +117,33 @@ void Progress::step(const StepEvent& event, double train_seconds) {
   if (live)
     draw();
   else
-    print(state_line(false));
+    print(plain_line());
 }
 
-void Progress::epoch(const EpochEvent& event) {
+void Progress::epoch(const EpochEvent& event, const StepCounts& counts) {
   epoch_ = event.epoch;
   step_ = event.step;
   if (event.epoch > 0) evaluate_seconds_ = event.evaluate_seconds / static_cast<double>(event.epoch);
-  auto line =
-      fmt::format("{}  test {:5.2f} %  loss {:.4f}  train loss {:.4f}", epoch_of(event.epoch, epochs_),
-                  100 * event.test_accuracy, event.test_loss, event.train_loss);
+  auto line = fmt::format("{}  test {:5.2f} %  loss {}  train loss {}", epoch_of(event.epoch, epochs_),
+                          100 * event.test_accuracy, base::decimal(event.test_loss, 4),
+                          base::decimal(event.train_loss, 4));
   // Both are constant where nothing probes and nothing brakes, and only take up room.
-  if (event.mean_lgi != 0) line += fmt::format("  ρ {:.3f}", event.mean_lgi);
-  if (event.mean_lgi != 0 || event.mean_brake != 1) line += fmt::format("  brake {:.3f}", event.mean_brake);
-  print(line + "  " + base::duration(event.train_seconds));
+  if (event.mean_lgi != 0) line += "  ρ " + base::decimal(event.mean_lgi, 3);
+  if (event.mean_lgi != 0 || event.mean_brake != 1) line += "  brake " + base::decimal(event.mean_brake, 3);
+  line += "  " + base::duration(event.train_seconds);
+  if (counts.skipped > 0) line += fmt::format("  skipped {}/{}", counts.skipped, counts.steps);
+  if (counts.non_finite_probes > 0) line += fmt::format("  probes not finite {}", counts.non_finite_probes);
+  if (counts.within_noise > 0) line += fmt::format("  ρ is noise {}/{}", counts.within_noise, counts.probed);
+  print(line);
   last_shown_ = options_.clock();
 }
 
 void Progress::note(std::string_view text) { print(base::printable(text)); }
+
+void Progress::warn(std::string_view text) {
+  finish();  // takes the live line away
+  out_ << base::printable(text) << std::endl;
+}
 
 void Progress::finish() {
   if (line_is_drawn_) out_ << start_of_empty_line << std::flush;
@@ -148,14 +156,17 @@ Progress::Means Progress::means() const {
   FiniteMean brake;
   bool probed = false;
   bool brakes = false;
+  std::size_t skipped = 0;
   for (const auto& sample : recent_) {
     loss.add(sample.loss);
     if (sample.probed) lgi.add(sample.lgi);
     brake.add(sample.brake);
     probed = probed || sample.probed;
     brakes = brakes || sample.brake != 1;
+    if (sample.skipped) ++skipped;
   }
   Means result;
+  result.skipped = skipped;
   result.loss = loss.value();
   if (probed) result.lgi = lgi.value();
   if (probed || brakes) result.brake = brake.value();
@@ -176,27 +187,44 @@ double Progress::seconds_left() const {
          static_cast<double>(evaluations) * evaluate_seconds_;
 }
 
-std::string Progress::state_line(bool bar) const {
+std::vector<LineField> Progress::state() const {
   const auto now = means();
-  const auto in_epoch = step_ - (epoch_ - 1) * steps_per_epoch_;
-  auto line = epoch_of(epoch_, epochs_);
-  if (bar) {
+  std::vector<LineField> fields = {{epoch_of(epoch_, epochs_), 7},
+                                   {step_rate(seconds_per_step()), 1},
+                                   {"ETA " + base::duration(seconds_left()), 4},
+                                   {"loss " + base::decimal(now.loss, 4), 6}};
+  if (now.skipped > 0) fields.push_back({fmt::format("skipped {}/{}", now.skipped, recent_.size()), 5});
+  if (now.lgi) fields.push_back({"ρ " + base::decimal(*now.lgi, 3), 2});
+  if (now.brake) fields.push_back({"brake " + base::decimal(*now.brake, 3), 3});
+  return fields;
+}
+
+std::int64_t Progress::step_in_epoch() const { return step_ - (epoch_ - 1) * steps_per_epoch_; }
+
+std::string Progress::plain_line() const {
+  auto fields = state();
+  fields.insert(fields.begin() + 1, {fmt::format("step {}/{}", step_in_epoch(), steps_per_epoch_)});
+  return joined(fields);
+}
+
+std::string Progress::live_line(std::size_t columns) const {
+  auto fields = state();
+  // The bar takes what the numbers leave.
+  constexpr std::size_t widest = 12;
+  constexpr std::size_t narrowest = 4;
+  const auto taken = base::display_width(joined(fields)) + 1;
+  if (taken + narrowest <= columns) {
     const auto of = static_cast<double>(std::max<std::int64_t>(1, steps_per_epoch_));
-    line += ' ' + progress_bar(static_cast<double>(in_epoch) / of);
-  } else {
-    line += fmt::format("  step {}/{}", in_epoch, steps_per_epoch_);
+    fields.front().text +=
+        ' ' + progress_bar(static_cast<double>(step_in_epoch()) / of, std::min(widest, columns - taken));
   }
-  line += "  " + step_rate(seconds_per_step()) + "  ETA " + base::duration(seconds_left());
-  line += fmt::format("  loss {:.4f}", now.loss);
-  if (now.lgi) line += fmt::format("  ρ {:.3f}", *now.lgi);
-  if (now.brake) line += fmt::format("  brake {:.3f}", *now.brake);
-  return line;
+  return fitted(std::move(fields), columns);
 }
 
 void Progress::draw() {
   // A line that fills the last column makes some terminals go on to the next one.
   const auto columns = std::max<std::size_t>(1, options_.columns()) - 1;
-  out_ << start_of_empty_line << base::cut_to_width(state_line(true), columns) << std::flush;
+  out_ << start_of_empty_line << live_line(columns) << std::flush;
   line_is_drawn_ = true;
 }
 

@@ -10,8 +10,11 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "train/line_fields.h"
 #include "train/record/events.h"
+#include "train/record/step_counts.h"
 
 namespace sadam::train {
 
@@ -55,8 +58,11 @@ class Progress {
   /// `train_seconds`: since the start of the run, evaluation and pauses left out, so that these distort
   /// neither the speed nor the time left.
   void step(const StepEvent& event, double train_seconds);
-  void epoch(const EpochEvent& event);
+  /// `counts`: of the epoch's steps.
+  void epoch(const EpochEvent& event, const StepCounts& counts);
   void note(std::string_view text);
+  /// What must not go unseen: shown in the quiet style too.
+  void warn(std::string_view text);
   void finish();
 
  private:
@@ -65,18 +71,23 @@ class Progress {
     double lgi;
     double brake;
     bool probed;
+    bool skipped;
     double train_seconds;
   };
   struct Means {
     double loss = 0;
     std::optional<double> lgi;    ///< none if no step was probed
     std::optional<double> brake;  ///< none if nothing brakes and nothing is probed
+    std::size_t skipped = 0;      ///< steps
   };
 
   Means means() const;
   double seconds_per_step() const;
   double seconds_left() const;
-  std::string state_line(bool bar) const;
+  std::int64_t step_in_epoch() const;
+  std::vector<LineField> state() const;
+  std::string plain_line() const;
+  std::string live_line(std::size_t columns) const;
   void draw();
   void print(std::string_view line);
 

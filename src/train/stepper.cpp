@@ -56,15 +56,17 @@ struct Stepper::Optimizers {
 };
 
 Stepper::Stepper(const torch::nn::Module& module, const Recipe& recipe, std::vector<double> brakes)
-    : optimizers_(std::make_unique<Optimizers>()), brakes_(std::move(brakes)), clip_(recipe.train.clip) {
+    : optimizers_(std::make_unique<Optimizers>()),
+      brakes_(std::move(brakes)),
+      braked_(!brakes_.empty() || recipe.control.kind != "none"),
+      clip_(recipe.train.clip) {
   const auto& r = recipe.optimizer;
   if (r.name == "prox_sgd") {
     optimizers_->any = std::make_unique<ProxSGD>(module, ProxSGDOptions(r.lr).momentum(r.momentum).l1(r.l1));
-  } else if (r.name == "adamw" && brakes_.empty()) {
+  } else if (r.name == "adamw" && !braked_) {
     optimizers_->any = std::make_unique<AdamW>(module, adamw_options(r));
   } else {
-    auto s_adam =
-        std::make_unique<SAdam>(module, brakes_.empty() ? s_adam_options(recipe) : braked_adamw_options(r));
+    auto s_adam = std::make_unique<SAdam>(module, braked_ ? braked_adamw_options(r) : s_adam_options(recipe));
     optimizers_->s_adam = s_adam.get();
     optimizers_->any = std::move(s_adam);
   }
@@ -74,7 +76,7 @@ Stepper::~Stepper() = default;
 
 StepSummary Stepper::step(const std::vector<StepPart>& parts, double lr) {
   for (auto& group : optimizers_->any->param_groups()) group.options().set_lr(lr);
-  if (parts.size() > 1 || clip_ > 0 || !brakes_.empty()) return split_step(parts);
+  if (parts.size() > 1 || clip_ > 0 || braked_) return split_step(parts);
   optimizers_->any->step([&] { return scaled(parts.front()); });
   return optimizers_->any->summary();
 }
@@ -82,7 +84,7 @@ StepSummary Stepper::step(const std::vector<StepPart>& parts, double lr) {
 StepSummary Stepper::split_step(const std::vector<StepPart>& parts) {
   auto& optimizer = *optimizers_->any;
   auto* const s_adam = optimizers_->s_adam;
-  const bool probes = s_adam != nullptr && brakes_.empty();
+  const bool probes = s_adam != nullptr && !braked_;
   if (probes) s_adam->begin();
   optimizer.zero_grad();
   at::Tensor loss;
@@ -116,9 +118,9 @@ StepSummary Stepper::split_step(const std::vector<StepPart>& parts) {
   }
   if (probes) {
     s_adam->step(brakes);
-  } else if (!brakes_.empty()) {
+  } else if (braked_) {
     const auto taken = static_cast<std::size_t>(optimizer.totals().steps + optimizer.totals().skipped);
-    s_adam->step(brakes_[taken % brakes_.size()]);
+    s_adam->step(brakes_.at(taken % brakes_.size()));
   } else {
     optimizer.step(nullptr);
   }
@@ -127,8 +129,17 @@ StepSummary Stepper::split_step(const std::vector<StepPart>& parts) {
   return summary;
 }
 
-void Stepper::save(torch::serialize::OutputArchive& archive) const { optimizers_->any->save(archive); }
+void Stepper::save(torch::serialize::OutputArchive& archive) const {
+  optimizers_->any->save(archive);
+  if (braked_) archive.write("brakes", c10::IValue(brakes_));
+}
 
-void Stepper::load(torch::serialize::InputArchive& archive) { optimizers_->any->load(archive); }
+void Stepper::load(torch::serialize::InputArchive& archive) {
+  optimizers_->any->load(archive);
+  c10::IValue brakes;
+  if (braked_ && archive.try_read("brakes", brakes)) brakes_ = brakes.toDoubleVector();
+  if (braked_ && brakes_.empty())
+    throw Error("the checkpoint has no brakes and is of another run: start this one anew.");
+}
 
 }  // namespace sadam::train

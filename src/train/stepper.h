@@ -34,6 +34,8 @@ struct StepPart {
 class Stepper {
  public:
   /// `brakes`, if not empty, are used one after the other (and then again from the first) instead of probing.
+  /// They are saved and loaded with the rest, so that a control that goes on needs the S-Adam run no more: it
+  /// is made without them, and `load` brings them.
   Stepper(const torch::nn::Module& module, const Recipe& recipe, std::vector<double> brakes);
   ~Stepper();
 
@@ -48,6 +50,7 @@ class Stepper {
 
   std::unique_ptr<Optimizers> optimizers_;
   std::vector<double> brakes_;
+  bool braked_;  ///< by `brakes_`, which are still to be loaded if there are none
   double clip_;
 };
 
@@ -56,7 +59,7 @@ class Stepper {
 void settle_control(Recipe& recipe);
 
 /// The brakes that `recipe.control` asks for; empty if none. Those of a `shuffled` control are read from the
-/// run that it names.
+/// run that it names, in its first process; checkpoints keep them after that.
 std::vector<double> brakes_of_control(const Recipe& recipe);
 
 }  // namespace sadam::train

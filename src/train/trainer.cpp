@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "train/recipe/source.h"
 #include "train/record/events.h"
 #include "train/record/tensorboard.h"
+#include "train/resume.h"
 #include "train/schedule.h"
 #include "train/setup.h"
 #include "train/stepper.h"
@@ -56,7 +58,7 @@ std::int64_t tensorboard_interval(std::int64_t steps_per_epoch) {
 // A run that is under way.
 class Run {
  public:
-  Run(const RunFolder& folder, const RunOptions& options, Recipe recipe);
+  Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved);
   Outcome go();
 
  private:
@@ -67,6 +69,7 @@ class Run {
   void save();
   bool checkpoint_is_due() const;
   void note(const std::string& text);
+  void warn(const std::string& text) const;
 
   const RunPaths& paths_;
   RunOptions options_;
@@ -86,40 +89,50 @@ class Run {
   Clock::time_point saved_at_ = Clock::now();
 };
 
-Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe)
+Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved)
     : paths_(folder.paths()), options_(options), recipe_(std::move(recipe)) {
   use_threads(recipe_.train.threads);
   reset_peak_memory();
   auto& sets = options_.data != nullptr ? *options_.data : own_data_;
   data_ = sets.open(recipe_.data);
   torch::manual_seed(static_cast<std::uint64_t>(recipe_.seed));
-  auto network = make_network(recipe_, data_, LastLayer::may_be_replaced);
+  // What a run has started from, weights and the brakes of another run, is needed no more once it is under
+  // way.
+  auto start = recipe_;
+  if (saved) start.model.weights.clear();
+  auto network = make_network(start, data_, LastLayer::may_be_replaced);
   network_ = std::move(network.classifier);
   network_->module().train();
-  stepper_ = std::make_unique<Stepper>(network_->module(), recipe_, brakes_of_control(recipe_));
+  stepper_ = std::make_unique<Stepper>(network_->module(), recipe_,
+                                       saved ? std::vector<double>() : brakes_of_control(recipe_));
   train_loader_ = make_loader(data_.train, recipe_, normalization_for(recipe_, data_), true);
   test_loader_ = make_loader(data_.test, recipe_, normalization_for(recipe_, data_), false);
   const auto batches = static_cast<std::int64_t>(train_loader_->batches());
   length_ = {(batches + recipe_.train.accumulate - 1) / recipe_.train.accumulate, recipe_.train.epochs};
   batches_.resize(static_cast<std::size_t>(recipe_.train.accumulate));
 
-  if (std::filesystem::exists(paths_.checkpoint())) {
+  if (saved) {
     try {
-      position_ = load_checkpoint(base::read_file(paths_.checkpoint()), network_->module(), *stepper_);
+      position_ = load_checkpoint(saved->file, network_->module(), *stepper_);
     } catch (const Error& error) {
       throw Error(paths_.checkpoint().string() + ": " + error.what());
     }
+  } else if (const auto steps = steps_without_checkpoint(paths_); steps > 0) {
+    warn(paths_.folder.string() +
+         " starts again from step 0, because no checkpoint had been written yet when it ended after step " +
+         std::to_string(steps) + ".");
   }
-  std::filesystem::create_directories(paths_.tensorboard());
-  events_.emplace(paths_.events(), position_.events_bytes);
-  tensorboard_.emplace(paths_.tensorboard() / "events.out.tfevents.0.sadam", position_.tensorboard_bytes);
-  if (position_.step == 0 && !network.replaced.empty())
+  position_.recipe = to_toml(recipe_);
+  tensorboard_.emplace(paths_.tensorboard_file(), position_.tensorboard.bytes);
+  events_.emplace(paths_.events(), position_.events.bytes);
+  if (!network.replaced.empty())
     note("the last layer starts anew, because " + recipe_.model.weights + " has one for other classes");
 }
 
 Outcome Run::go() {
   if (options_.progress != nullptr)
-    options_.progress->start(paths_.folder.string(), length_.epochs, length_.steps_per_epoch, position_.step);
+    options_.progress->start(paths_.folder.string(), length_.epochs, length_.steps_per_epoch,
+                             position_.step());
   while (position_.epoch < length_.epochs) {
     if (!train_epoch() || !finish_epoch()) {
       save();
@@ -132,10 +145,10 @@ Outcome Run::go() {
 }
 
 bool Run::train_epoch() {
-  if (position_.epoch_steps >= length_.steps_per_epoch) return true;  // stopped while it was evaluated
+  if (position_.this_epoch.steps >= length_.steps_per_epoch) return true;  // stopped while it was evaluated
   train_loader_->start(static_cast<std::size_t>(position_.epoch),
-                       static_cast<std::size_t>(position_.epoch_steps * recipe_.train.accumulate));
-  while (position_.epoch_steps < length_.steps_per_epoch) {
+                       static_cast<std::size_t>(position_.this_epoch.steps * recipe_.train.accumulate));
+  while (position_.this_epoch.steps < length_.steps_per_epoch) {
     if (stop_requested()) return false;
     take_step();
     if (checkpoint_is_due()) save();
@@ -157,18 +170,11 @@ void Run::take_step() {
                       labels = labels_of(batch)] { return cross_entropy(logits(), labels); },
                      static_cast<double>(batch.size) / static_cast<double>(images)});
   }
-  const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, position_.step, length_);
+  const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, position_.step(), length_);
   const auto summary = stepper_->step(parts, lr);
 
-  ++position_.step;
-  ++position_.epoch_steps;
-  position_.loss_sum += summary.loss;
-  position_.lgi_sum += summary.lgi;
-  position_.brake_sum += summary.brake;
-  position_.train_seconds += seconds_since(start);
-
   StepEvent event;
-  event.step = position_.step;
+  event.step = position_.step() + 1;
   event.epoch = position_.epoch + 1;
   event.loss = summary.loss;
   event.lr = lr;
@@ -179,8 +185,17 @@ void Run::take_step() {
   event.skipped = summary.skipped;
   event.non_finite_probes = summary.non_finite_probes;
   event.probe_seconds = summary.probe_seconds;
+  position_.run.add(event);
+  position_.this_epoch.add(event);
+  if (std::isfinite(event.loss)) {
+    position_.loss_sum += event.loss;
+    ++position_.finite_losses;
+  }
+  position_.lgi_sum += event.lgi;
+  position_.brake_sum += event.brake;
+  position_.train_seconds += seconds_since(start);
   events_->write(event);
-  if (position_.step % tensorboard_interval(length_.steps_per_epoch) == 0) {
+  if (position_.step() % tensorboard_interval(length_.steps_per_epoch) == 0) {
     const double now = wall_time();
     tensorboard_->scalar("train/loss", event.step, event.loss, now);
     tensorboard_->scalar("train/lr", event.step, event.lr, now);
@@ -197,11 +212,12 @@ bool Run::finish_epoch() {
   if (!test) return false;
   position_.evaluate_seconds += seconds_since(start);
 
-  const auto steps = static_cast<double>(position_.epoch_steps);
+  const auto counts = std::exchange(position_.this_epoch, {});
+  const auto steps = static_cast<double>(counts.steps);
   EpochEvent event;
   event.epoch = ++position_.epoch;
-  event.step = position_.step;
-  event.train_loss = position_.loss_sum / steps;
+  event.step = position_.step();
+  event.train_loss = position_.loss_sum / static_cast<double>(position_.finite_losses);
   event.test_loss = test->loss;
   event.test_accuracy = test->accuracy;
   event.mean_lgi = position_.lgi_sum / steps;
@@ -209,14 +225,18 @@ bool Run::finish_epoch() {
   event.train_seconds = position_.train_seconds;
   event.evaluate_seconds = position_.evaluate_seconds;
   event.peak_memory = peak_memory();
-  position_.epoch_steps = 0;
   position_.loss_sum = position_.lgi_sum = position_.brake_sum = 0;
+  position_.finite_losses = 0;
   events_->write(event);
   const double now = wall_time();
   tensorboard_->scalar("test/loss", event.step, event.test_loss, now);
   tensorboard_->scalar("test/accuracy", event.step, event.test_accuracy, now);
   save();
-  if (options_.progress != nullptr) options_.progress->epoch(event);
+  if (options_.progress != nullptr) options_.progress->epoch(event, counts);
+  if (position_.epoch == length_.epochs) {
+    for (const auto& sentence : sentences(position_.run)) warn(sentence);
+    if (const auto sentence = divergence(event, counts); !sentence.empty()) warn(sentence);
+  }
   return true;
 }
 
@@ -225,14 +245,18 @@ void Run::note(const std::string& text) {
   if (options_.progress != nullptr) options_.progress->note(text);
 }
 
+void Run::warn(const std::string& text) const {
+  if (options_.progress != nullptr) options_.progress->warn(text);
+}
+
 bool Run::checkpoint_is_due() const {
-  if (recipe_.train.checkpoint_every > 0) return position_.step % recipe_.train.checkpoint_every == 0;
+  if (recipe_.train.checkpoint_every > 0) return position_.step() % recipe_.train.checkpoint_every == 0;
   return seconds_since(saved_at_) > 60;
 }
 
 void Run::save() {
-  position_.events_bytes = events_->sync();
-  position_.tensorboard_bytes = tensorboard_->sync();
+  position_.events = events_->sync();
+  position_.tensorboard = tensorboard_->sync();
   base::write_file_atomically(paths_.checkpoint(), make_checkpoint(position_, network_->module(), *stepper_));
   saved_at_ = Clock::now();
 }
@@ -254,14 +278,16 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   return made;
 }
 
-Recipe recipe_of(const RunPaths& paths) {
-  RecipeSource source;
-  source.add_file(paths.recipe());
-  return source.resolve();
-}
-
 Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
-  return Run(folder, options, recipe_of(folder.paths())).go();
+  const auto& paths = folder.paths();
+  const auto recipe = recipe_of(paths);
+  auto saved = read_checkpoint(paths, recipe);
+  if (saved) {
+    check_event_files(paths, saved->position);
+    if (saved->position.epoch >= recipe.train.epochs) return Outcome::was_finished;
+  }
+  Run run(folder, options, recipe, std::move(saved));  // the file's bytes go with the constructor
+  return run.go();
 }
 
 }  // namespace sadam::train

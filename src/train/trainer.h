@@ -4,7 +4,7 @@
 #include <atomic>
 #include <filesystem>
 
-#include "train/recipe/recipe.h"
+#include "train/recipe/run_recipe.h"
 #include "train/record/run_folder.h"
 
 namespace sadam::train {
@@ -17,19 +17,17 @@ class Progress;
 /// Data, weights and recipe that do not go together are refused before the folder is made.
 RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data);
 
-/// The recipe of a run that was begun.
-Recipe recipe_of(const RunPaths& paths);
-
 struct RunOptions {
   Progress* progress = nullptr;             ///< may be null
   const std::atomic<bool>* stop = nullptr;  ///< when it becomes true, the run saves itself and leaves
   DataSets* data = nullptr;                 ///< may be null
 };
 
-enum class Outcome { finished, stopped };
+enum class Outcome { finished, stopped, was_finished };
 
 /// Trains from the last checkpoint, or from the start if there is none, to the end. A run that is finished
-/// already is left alone.
+/// already is left alone. Throws an Error, and changes nothing, if checkpoint, events and recipe do not
+/// belong together.
 Outcome continue_run(const RunFolder& folder, const RunOptions& options);
 
 }  // namespace sadam::train

@@ -10,11 +10,17 @@
 
 namespace sadam::train {
 
+struct RunEvaluation : Evaluation {
+  // Of the checkpoint; 0 where there is none.
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;  ///< whole ones
+};
+
 /// Evaluates the last checkpoint of a run on the test set of `recipe.data`, which need not be the run's own.
 /// With `recipe.model.weights` from elsewhere and no checkpoint (`paths.folder` empty), those weights.
 /// Nothing if `stop` became true.
-std::optional<Evaluation> evaluate_run(const RunPaths& paths, const Recipe& recipe,
-                                       const std::atomic<bool>* stop);
+std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& recipe,
+                                          const std::atomic<bool>* stop);
 
 /// The last checkpoint's weights as a safetensors file, with the recipe as metadata.
 std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe);

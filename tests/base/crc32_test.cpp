@@ -39,5 +39,12 @@ TEST(Crc32, AnyLengthAndAlignmentEqualsBitByBit) {
   }
 }
 
+TEST(Crc32, TakesBytesInParts) {
+  const std::string digits = "123456789";
+  const auto bytes = std::as_bytes(std::span(digits));
+  for (std::size_t first = 0; first <= bytes.size(); ++first)
+    EXPECT_EQ(0xcbf43926U, crc32(bytes.subspan(first), crc32(bytes.first(first)))) << first;
+}
+
 }  // namespace
 }  // namespace sadam::base

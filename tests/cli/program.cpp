@@ -62,6 +62,12 @@ Ended Background::wait() {
 
 void Background::signal(int number) const { ::kill(process_, number); }
 
+bool Background::has_ended() const {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == process_;
+}
+
 Ended run_program(const Arguments& arguments) { return Background(arguments).wait(); }
 
 Ended run_and_signal(const Arguments& arguments, std::chrono::milliseconds after, int signal) {

@@ -28,6 +28,7 @@ class Background {
   explicit Background(const Arguments& arguments);
   Ended wait();
   void signal(int number) const;
+  bool has_ended() const;  ///< `wait` will not wait
 
  private:
   int process_;

@@ -68,7 +68,7 @@ class Resume : public testing::Test {
       const auto before = std::filesystem::last_write_time(events, not_there);
       Background program(std::filesystem::exists(run / "run.toml") ? resume(run)
                                                                    : begin(folder_.path(), "ended"));
-      for (int waited = 0; waited < 600; ++waited) {
+      for (int waited = 0; waited < 600 && !program.has_ended(); ++waited) {
         std::error_code none;
         if (const auto now = std::filesystem::last_write_time(events, none); !none && now != before) break;
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -77,7 +77,8 @@ class Resume : public testing::Test {
       program.signal(signal);
       const auto ended = program.wait();
       EXPECT_NE(ended.status, 1) << ended.err;
-      if (ended.status != 0) ++in_the_middle;
+      if (ended.status == 0) break;  // it was faster
+      ++in_the_middle;
     }
     EXPECT_GE(in_the_middle, 1) << "the run was over before it could be ended";
     const auto ended = run_program(resume(run));
@@ -92,6 +93,40 @@ class Resume : public testing::Test {
 TEST_F(Resume, ARunKilledAtRandomMomentsEndsAsOneThatWasNot) { expect_as_whole(SIGKILL); }
 
 TEST_F(Resume, ARunStoppedWithCtrlCEndsAsOneThatWasNot) { expect_as_whole(SIGINT); }
+
+// A terminal that closes may say so twice, once through the kernel and once through the shell.
+TEST_F(Resume, HangingUpSavesTheRunHoweverOftenItIsSaid) {
+  auto arguments = begin(folder_.path(), "closed");
+  arguments.insert(arguments.end(),
+                   {"--set", "train.epochs=1000", "--set", "train.checkpoint_every=1000000"});
+  Background program(arguments);
+  const auto run = folder_.path() / "closed";
+  while (!std::filesystem::exists(run / "events.jsonl") ||
+         std::filesystem::file_size(run / "events.jsonl") == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  while (!std::filesystem::exists(run / "checkpoint.pt") && !program.has_ended()) {
+    program.signal(SIGHUP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const auto ended = program.wait();
+  EXPECT_EQ(ended.status, 130);
+  EXPECT_NE(ended.err.find("Stopped and saved"), std::string::npos) << ended.err;
+  EXPECT_TRUE(std::filesystem::exists(run / "checkpoint.pt"));
+}
+
+// As nohup starts it.
+TEST_F(Resume, WhereHangingUpIsIgnoredTheRunGoesOn) {
+  ::signal(SIGHUP, SIG_IGN);
+  Background program(begin(folder_.path(), "nohup"));
+  ::signal(SIGHUP, SIG_DFL);
+  const auto run = folder_.path() / "nohup";
+  while (!std::filesystem::exists(run / "events.jsonl")) {
+    program.signal(SIGHUP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  program.signal(SIGHUP);
+  EXPECT_EQ(program.wait().status, 0);
+}
 
 }  // namespace
 }  // namespace sadam::cli

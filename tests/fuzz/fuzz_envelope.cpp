@@ -1,11 +1,12 @@
 // What opens lies within the bytes and, sealed again, is the same but for the checksum, which is not checked
-// here.
+// here. Where it says that a run stands is, written and read back, the same.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 
 #include "sadam/error.h"
 #include "train/record/envelope.h"
+#include "train/record/position.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace train = sadam::train;
@@ -23,5 +24,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (sealed.size() != size || !std::equal(sealed.begin(), sealed.begin() + version, bytes.begin()) ||
       !std::equal(sealed.begin() + lengths, sealed.end() - checksum, bytes.begin() + lengths))
     std::abort();
+  try {
+    const auto meta = train::to_meta(train::from_meta(envelope.meta));
+    if (train::to_meta(train::from_meta(meta)) != meta) std::abort();
+  } catch (const sadam::Error&) {
+  }
   return 0;
 }

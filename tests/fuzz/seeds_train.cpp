@@ -7,6 +7,7 @@
 #include "train/recipe/source.h"
 #include "train/record/envelope.h"
 #include "train/record/events.h"
+#include "train/record/position.h"
 
 namespace sadam::train::fuzz {
 namespace {
@@ -47,6 +48,13 @@ void make_envelopes(const std::filesystem::path& folder) {
   const std::string payload = "an archive";
   base::write_file_atomically(folder / "whole", seal("{\"step\":3}", std::as_bytes(std::span(payload))));
   base::write_file_atomically(folder / "empty", seal("", {}));
+  Position position;
+  position.epoch = 2;
+  position.loss_sum = 2.5;
+  position.events = {1000, 0xcbf43926U};
+  position.recipe = to_toml(Recipe());
+  base::write_file_atomically(folder / "position",
+                              seal(to_meta(position), std::as_bytes(std::span(payload))));
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <sadam/error.h>
 #include <torch/torch.h>
 
-#include <limits>
-
 #include "train/stepper.h"
 
 namespace sadam::train {
@@ -28,10 +26,9 @@ TEST(Checkpoint, BringsBackWeightsOptimizerGeneratorAndPosition) {
   Stepper stepper(*net, {}, {});
   take_steps(net, stepper, 3);
   Position position;
-  position.step = 3;
+  position.run.steps = 3;
   position.loss_sum = 0.1;
-  position.lgi_sum = std::numeric_limits<double>::quiet_NaN();
-  position.events_bytes = 12345678901;
+  position.recipe = "seed = 1\n";
   const auto file = make_checkpoint(position, *net, stepper);
   take_steps(net, stepper, 2);
 
@@ -39,10 +36,9 @@ TEST(Checkpoint, BringsBackWeightsOptimizerGeneratorAndPosition) {
   auto other = small_net();
   Stepper other_stepper(*other, {}, {});
   const auto found = load_checkpoint(file, *other, other_stepper);
-  EXPECT_EQ(found.step, 3);
+  EXPECT_EQ(found.step(), 3);
   EXPECT_EQ(found.loss_sum, 0.1);
-  EXPECT_TRUE(std::isnan(found.lgi_sum));
-  EXPECT_EQ(found.events_bytes, 12345678901);
+  EXPECT_EQ(found.recipe, "seed = 1\n");
   take_steps(other, other_stepper, 2);
   const auto a = net->parameters();
   const auto b = other->parameters();
@@ -63,18 +59,49 @@ TEST(Checkpoint, RefusesEveryDamagedByteBeforeAnythingIsParsed) {
   EXPECT_TRUE(torch::equal(net->parameters()[0], before));
 }
 
-TEST(Checkpoint, RefusesTheCheckpointOfAnotherNetworkWithOneLine) {
+TEST(Checkpoint, AnotherNetworkOrOptimizerIsRefusedInOneSentence) {
   auto net = small_net();
   Stepper stepper(*net, {}, {});
   const auto file = make_checkpoint({}, *net, stepper);
-  torch::nn::Sequential other(torch::nn::Linear(3, 4), torch::nn::Linear(4, 2), torch::nn::Linear(2, 2));
-  Stepper other_stepper(*other, {}, {});
-  try {
-    load_checkpoint(file, *other, other_stepper);
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
-  }
+  const auto refusal = [&](torch::nn::Sequential other, const Recipe& recipe) -> std::string {
+    Stepper other_stepper(*other, recipe, {});
+    try {
+      load_checkpoint(file, *other, other_stepper);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  using torch::nn::Linear;
+  EXPECT_EQ(
+      refusal(torch::nn::Sequential(Linear(3, 4), torch::nn::BatchNorm1d(4), Linear(4, 2), Linear(2, 2)), {}),
+      "the checkpoint is of another network: use it with the one that it was made with.");
+  EXPECT_EQ(refusal(torch::nn::Sequential(Linear(3, 5), torch::nn::BatchNorm1d(5), Linear(5, 2)), {}),
+            "the checkpoint is of another network (0.weight has another shape there): use it with the one "
+            "that it was "
+            "made with.");
+  Recipe recipe;
+  recipe.optimizer.name = "adamw";
+  const auto sentence = refusal(small_net(), recipe);
+  EXPECT_FALSE(sentence.empty());
+  EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
+}
+
+TEST(Checkpoint, BrakesGoWithIt) {
+  Recipe recipe;
+  recipe.optimizer.name = "adamw";
+  recipe.control.kind = "shuffled";
+  auto net = small_net();
+  Stepper stepper(*net, recipe, {0.5, 0.25, 0.125});
+  take_steps(net, stepper, 1);
+  const auto file = make_checkpoint({}, *net, stepper);
+  Stepper other(*net, recipe, {});
+  load_checkpoint(file, *net, other);
+  const auto x = torch::randn({8, 3});
+  const auto step = [&] { return other.step({{[&] { return net->forward(x).square().mean(); }, 1}}, 1e-2); };
+  EXPECT_EQ(step().brake, 0.25);
+  EXPECT_EQ(step().brake, 0.125);
+  EXPECT_EQ(step().brake, 0.5);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ class ProgressTest : public ::testing::Test {
   }
 
   /// A step that takes `seconds`.
-  void step(double seconds, double loss = 2, double lgi = 0.5, double brake = 0.25, bool probed = true) {
+  void step(double seconds, double loss = 2, double lgi = 0.5, double brake = 0.25, bool probed = true,
+            bool skipped = false) {
     now_ += seconds;
     train_seconds_ += seconds;
     ++steps_;
@@ -39,6 +40,7 @@ class ProgressTest : public ::testing::Test {
     event.lgi = lgi;
     event.brake = brake;
     event.probed = probed;
+    event.skipped = skipped;
     progress_->step(event, train_seconds_);
   }
 
@@ -80,7 +82,7 @@ TEST_F(ProgressTest, QuietPrintsNothing) {
   auto& progress = show(ProgressStyle::quiet);
   progress.start("a", 2, 100);
   for (int i = 0; i < 100; ++i) step(1);
-  progress.epoch(epoch(1));
+  progress.epoch(epoch(1), {});
   progress.note("note");
   progress.finish();
   EXPECT_EQ(written(), "");
@@ -94,7 +96,7 @@ TEST_F(ProgressTest, PlainWritesWholeLinesWithoutEscapes) {
   EXPECT_EQ(written(),
             "epoch  1/10  step 30/100  1.00 step/s  ETA 16:10  loss 2.0000  ρ 0.500  brake 0.250\n"
             "epoch  1/10  step 60/100  1.00 step/s  ETA 15:40  loss 2.0000  ρ 0.500  brake 0.250\n");
-  progress.epoch(epoch(1));
+  progress.epoch(epoch(1), {});
   EXPECT_EQ(written(),
             "epoch  1/10  test 16.91 %  loss 2.2500  train loss 2.5000  ρ 0.471  brake 0.390  2:31\n");
   progress.note("the disk is nearly full");
@@ -129,6 +131,68 @@ TEST_F(ProgressTest, LiveLineFitsTheTerminal) {
   }
 }
 
+TEST_F(ProgressTest, ANarrowTerminalLosesWholeFieldsAndNeverPartOfANumber) {
+  const auto line_at = [&](std::size_t columns) {
+    columns_ = columns;
+    steps_ = 0;
+    train_seconds_ = 0;
+    show(ProgressStyle::live).start("a", 10, 100);
+    written();
+    step(1);
+    return written().substr(clear_line.size());
+  };
+  EXPECT_EQ(line_at(84),
+            "epoch  1/10 ░░░░░░░░░░░░  1.00 step/s  ETA 16:39  loss 2.0000  ρ 0.500  brake 0.250");
+  EXPECT_EQ(line_at(80), "epoch  1/10 ░░░░░░░░  1.00 step/s  ETA 16:39  loss 2.0000  ρ 0.500  brake 0.250");
+  EXPECT_EQ(line_at(75), "epoch  1/10  1.00 step/s  ETA 16:39  loss 2.0000  ρ 0.500  brake 0.250");
+  EXPECT_EQ(line_at(70), "epoch  1/10  ETA 16:39  loss 2.0000  ρ 0.500  brake 0.250");
+  EXPECT_EQ(line_at(57), "epoch  1/10  ETA 16:39  loss 2.0000  brake 0.250");
+  EXPECT_EQ(line_at(40), "epoch  1/10  ETA 16:39  loss 2.0000");
+  EXPECT_EQ(line_at(30), "epoch  1/10  loss 2.0000");
+  EXPECT_EQ(line_at(20), "epoch  1/10");
+  EXPECT_EQ(line_at(11), "");
+}
+
+TEST_F(ProgressTest, StepsThatAreSkippedAreCountedWhileTheyHappen) {
+  show(ProgressStyle::live).start("a", 2, 100);
+  step(1, 1);
+  EXPECT_EQ(written().find("skipped"), std::string::npos);
+  step(1, -std::numeric_limits<double>::quiet_NaN(), 0, 1, false, true);
+  EXPECT_NE(written().find("loss 1.0000  skipped 1/2"), std::string::npos);
+}
+
+TEST_F(ProgressTest, NumbersThatAreNotFiniteAreNanWithoutASign) {
+  auto& progress = show(ProgressStyle::live);
+  progress.start("a", 2, 100);
+  auto event = epoch(1);
+  event.test_loss = -std::numeric_limits<double>::quiet_NaN();
+  event.train_loss = -std::numeric_limits<double>::infinity();
+  progress.epoch(event, {100, 100, 0, 0, 0});
+  step(1, -std::numeric_limits<double>::quiet_NaN(), 0, 1, false, true);
+  const auto text = written();
+  EXPECT_NE(text.find("  loss nan  train loss nan  "), std::string::npos) << text;
+  EXPECT_NE(text.find("  skipped 100/100\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("-nan"), std::string::npos) << text;
+  EXPECT_EQ(text.find("inf"), std::string::npos) << text;
+}
+
+TEST_F(ProgressTest, AnEpochSaysWhatItsProbesCouldNotTell) {
+  auto& progress = show(ProgressStyle::plain);
+  progress.start("a", 2, 100);
+  progress.epoch(epoch(1), {100, 0, 90, 12, 3});
+  EXPECT_NE(written().find("  2:31  probes not finite 3  ρ is noise 12/90\n"), std::string::npos);
+}
+
+TEST_F(ProgressTest, WarningsAreShownToThoseWhoWantNoProgressToo) {
+  show(ProgressStyle::quiet).warn("training\033 diverged");
+  EXPECT_EQ(written(), "training? diverged\n");
+  show(ProgressStyle::live).start("a", 2, 100);
+  step(1);
+  written();
+  progress_->warn("b");
+  EXPECT_EQ(written(), clear_line + "b\n");
+}
+
 TEST_F(ProgressTest, PermanentLinesReplaceTheLiveOne) {
   auto& progress = show(ProgressStyle::live);
   progress.start("a", 2, 100);
@@ -136,7 +200,7 @@ TEST_F(ProgressTest, PermanentLinesReplaceTheLiveOne) {
   EXPECT_EQ(written(),
             "a: 2 epochs of 100 steps\n" + clear_line +
                 "epoch 1/2 ░░░░░░░░░░░░  1.00 step/s  ETA 3:19  loss 2.0000  ρ 0.500  brake 0.250");
-  progress.epoch(epoch(1));
+  progress.epoch(epoch(1), {});
   const auto text = written();
   EXPECT_EQ(text.rfind(clear_line + "epoch 1/2  test 16.91 %", 0), 0U) << text;
   EXPECT_EQ(text.back(), '\n');
@@ -175,7 +239,7 @@ TEST_F(ProgressTest, LeavesOutRhoAndBrakeWhereThereIsNone) {
   auto event = epoch(1);
   event.mean_lgi = 0;
   event.mean_brake = 1;
-  progress.epoch(event);
+  progress.epoch(event, {});
   const auto text = written();
   EXPECT_EQ(text.find("ρ"), std::string::npos) << text;
   EXPECT_EQ(text.find("brake"), std::string::npos) << text;
@@ -187,7 +251,7 @@ TEST_F(ProgressTest, TimeLeftCountsEvaluationsStillToCome) {
   auto& progress = show(ProgressStyle::live);
   progress.start("a", 2, 100);
   for (int i = 0; i < 100; ++i) step(0.1);
-  progress.epoch(epoch(1));  // its evaluation took 7 s
+  progress.epoch(epoch(1), {});  // its evaluation took 7 s
   written();
   step(0.1);
   EXPECT_NE(written().find("ETA 17 s"), std::string::npos);  // 99 steps of 0.1 s and one evaluation

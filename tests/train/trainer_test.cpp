@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <sstream>
 #include <thread>
 
+#include "base/file.h"
 #include "support/temporary_folder.h"
+#include "train/progress.h"
 #include "train/record/events.h"
 #include "train/setup.h"
 #include "train/use_run.h"
@@ -77,7 +81,7 @@ TEST(Trainer, ARunStoppedAgainAndAgainEndsAsOneThatWasNot) {
   for (const char* optimizer : {"sadam", "prox_sgd"}) {
     auto recipe = small_recipe();
     recipe.train.epochs = 3;
-    recipe.train.accumulate = 2;
+    recipe.train.accumulate = 3;  // four batches: the last step of an epoch has one
     recipe.optimizer.name = optimizer;
     recipe.optimizer.interval = 2;
     recipe.schedule.name = "cosine";
@@ -97,9 +101,45 @@ TEST(Trainer, ARunStoppedAgainAndAgainEndsAsOneThatWasNot) {
     EXPECT_GT(stops, 1) << "was never stopped";
     expect_same(read_events(made.paths().events()), whole);
     // A finished run is left alone.
-    EXPECT_EQ(continue_run(made, {}), Outcome::finished);
+    EXPECT_EQ(continue_run(made, {}), Outcome::was_finished);
     expect_same(read_events(made.paths().events()), whole);
   }
+}
+
+// With steps too small to change a weight, the loss of an accumulated step is the mean of its batches' losses
+// over their images.
+TEST(Trainer, TheLastStepOfAnEpochTakesTheBatchesThatAreLeft) {
+  const TemporaryFolder folder;
+  auto recipe = small_recipe();  // batches of 16, 16, 16 and 12 images
+  recipe.train.epochs = 1;
+  recipe.model.dropout = 0;
+  recipe.optimizer.name = "adamw";
+  recipe.optimizer.lr = 1e-30;
+  const auto batches = run(folder.path() / "1", recipe).steps;
+  ASSERT_EQ(batches.size(), 4U);
+  const auto mean = [&](std::size_t from, std::size_t to) {
+    double sum = 0;
+    double images = 0;
+    for (auto i = from; i < to; ++i) {
+      const double size = i == 3 ? 12 : 16;
+      sum += size * batches[i].loss;
+      images += size;
+    }
+    return sum / images;
+  };
+  recipe.train.accumulate = 3;
+  const auto threes = run(folder.path() / "3", recipe).steps;
+  ASSERT_EQ(threes.size(), 2U);
+  EXPECT_NEAR(threes[0].loss, mean(0, 3), 1e-12);
+  EXPECT_NEAR(threes[1].loss, mean(3, 4), 1e-12);
+  recipe.train.accumulate = 2;
+  const auto pairs = run(folder.path() / "2", recipe).steps;
+  ASSERT_EQ(pairs.size(), 2U);
+  EXPECT_NEAR(pairs[1].loss, mean(2, 4), 1e-12);
+  recipe.train.accumulate = 9;
+  const auto whole = run(folder.path() / "9", recipe).steps;
+  ASSERT_EQ(whole.size(), 1U);
+  EXPECT_NEAR(whole[0].loss, mean(0, 4), 1e-12);
 }
 
 TEST(Trainer, AMatchedControlTakesTheMeanBrakeAndAShuffledOneTheSameBrakes) {
@@ -130,6 +170,88 @@ TEST(Trainer, AMatchedControlTakesTheMeanBrakeAndAShuffledOneTheSameBrakes) {
   EXPECT_EQ(found, brakes);
 }
 
+// The first process stops before its first step; from then on the S-Adam run may go.
+TEST(Trainer, AControlThatGoesOnNeedsItsSAdamRunNoMore) {
+  const TemporaryFolder folder;
+  run(folder.path() / "sadam", small_recipe());
+  auto recipe = small_recipe();
+  recipe.optimizer.name = "adamw";
+  recipe.control.run = (folder.path() / "sadam").string();
+  DataSets data;
+  std::vector<RunFolder> begun;
+  std::vector<EventFile> whole;
+  for (const char* kind : {"matched", "shuffled"}) {
+    recipe.control.kind = kind;
+    whole.push_back(run(folder.path() / (std::string(kind) + "-whole"), recipe));
+    begun.push_back(begin_run(folder.path() / kind, recipe, data));
+    const std::atomic<bool> stop = true;
+    EXPECT_EQ(continue_run(begun.back(), {.stop = &stop}), Outcome::stopped);
+  }
+  std::filesystem::rename(folder.path() / "sadam", folder.path() / "elsewhere");
+  for (std::size_t i = 0; i < begun.size(); ++i) {
+    ASSERT_EQ(continue_run(begun[i], {}), Outcome::finished);
+    const auto events = read_events(begun[i].paths().events());
+    expect_same(events, whole[i]);
+    for (std::size_t s = 0; s < events.steps.size(); ++s)
+      EXPECT_EQ(events.steps[s].brake, whole[i].steps[s].brake);
+  }
+}
+
+TEST(Trainer, ARunThatGoesOnNeedsTheWeightsItStartedFromNoMore) {
+  const TemporaryFolder folder;
+  run(folder.path() / "first", small_recipe());
+  const RunPaths first{folder.path() / "first"};
+  const auto weights = folder.path() / "start.safetensors";
+  base::write_file_atomically(weights, export_run(first, recipe_of(first)));
+  auto recipe = small_recipe();
+  recipe.data.name = "synthetic100";  // so that the last layer starts anew, and a note says so
+  recipe.data.train_images = 200;
+  recipe.data.test_images = 100;
+  recipe.model.weights = weights.string();
+  const auto whole = run(folder.path() / "whole", recipe);
+  DataSets data;
+  const auto made = begin_run(folder.path() / "stopped", recipe, data);
+  const std::atomic<bool> stop = true;
+  EXPECT_EQ(continue_run(made, {.stop = &stop}), Outcome::stopped);
+  std::filesystem::remove(weights);
+  EXPECT_EQ(continue_run(made, {}), Outcome::finished);
+  const auto events = read_events(made.paths().events());
+  expect_same(events, whole);
+  EXPECT_EQ(events.notes.size(), 1U);
+}
+
+TEST(Trainer, ARunThatDivergesSaysSoAndCountsWhatItSkipped) {
+  const TemporaryFolder folder;
+  auto recipe = small_recipe();
+  recipe.optimizer.lr = 1e30;
+  DataSets data;
+  const auto made = begin_run(folder.path() / "a", recipe, data);
+  std::ostringstream said;
+  Progress progress(said, {.style = ProgressStyle::quiet});
+  EXPECT_EQ(continue_run(made, {.progress = &progress}), Outcome::finished);
+  EXPECT_EQ(said.str(),
+            "7 of 8 steps were skipped, because the loss or the gradient was not finite.\n"
+            "Training diverged: every step of the last epoch was skipped; try a smaller optimizer.lr.\n");
+  const auto events = read_events(made.paths().events());
+  EXPECT_EQ(std::count_if(events.steps.begin(), events.steps.end(), [](const auto& s) { return s.skipped; }),
+            7);
+  // The mean is over what there is of it.
+  EXPECT_EQ(events.epochs[0].train_loss, events.steps[0].loss);
+  EXPECT_TRUE(std::isnan(events.epochs[1].train_loss));
+}
+
+TEST(Trainer, ProbesThatOnlySeeRoundingAreCounted) {
+  const TemporaryFolder folder;
+  auto recipe = small_recipe();
+  recipe.optimizer.radius = 1e-17;
+  DataSets data;
+  const auto made = begin_run(folder.path() / "a", recipe, data);
+  std::ostringstream said;
+  Progress progress(said, {.style = ProgressStyle::quiet});
+  EXPECT_EQ(continue_run(made, {.progress = &progress}), Outcome::finished);
+  EXPECT_EQ(said.str().rfind("In 8 of 8 probed steps", 0), 0U) << said.str();
+}
+
 TEST(Trainer, EvaluatingARunGivesWhatItsLastEpochSaid) {
   const TemporaryFolder folder;
   const auto events = run(folder.path() / "a", small_recipe());
@@ -138,6 +260,8 @@ TEST(Trainer, EvaluatingARunGivesWhatItsLastEpochSaid) {
   EXPECT_EQ(evaluation.accuracy, events.epochs.back().test_accuracy);
   EXPECT_EQ(evaluation.loss, events.epochs.back().test_loss);
   EXPECT_EQ(evaluation.images, 40);
+  EXPECT_EQ(evaluation.step, 8);
+  EXPECT_EQ(evaluation.epoch, 2);
 }
 
 TEST(Trainer, ADamagedCheckpointIsNamedAndNothingIsOverwritten) {

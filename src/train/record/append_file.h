@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/descriptor.h"
+#include "train/record/file_mark.h"
 
 namespace sadam::train {
 
@@ -19,13 +20,13 @@ class AppendFile {
   /// stay.
   void append(std::span<const std::byte> bytes);
 
-  /// Everything appended so far is on disk; returns the length of the file.
-  std::uint64_t sync();
+  /// Everything appended so far is on disk; returns how far that is.
+  FileMark sync();
 
  private:
   std::filesystem::path path_;
   base::Descriptor file_;
-  std::uint64_t length_ = 0;
+  FileMark end_;
   bool name_is_new_ = false;
 };
 

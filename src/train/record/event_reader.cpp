@@ -1,69 +1,20 @@
 #include <sadam/error.h>
 
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/file.h"
 #include "train/record/event_fields.h"
 #include "train/record/events.h"
+#include "train/record/json_fields.h"
 
 namespace sadam::train {
 namespace {
 
-using Json = nlohmann::json;
-
-/// Reads the fields of one event. A sentence it throws has no beginning yet: the line comes before it.
-class FieldReader {
- public:
-  explicit FieldReader(const Json& object) : object_(object) {}
-
-  void operator()(const char* name, std::int64_t& value) const {
-    const auto& json = at(name);
-    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    const bool fits =
-        json.is_number_unsigned() ? json.get<std::uint64_t>() <= most : json.is_number_integer();
-    if (!fits) refuse(name, "no integer");
-    value = json.get<std::int64_t>();
-  }
-
-  void operator()(const char* name, double& value) const {
-    const auto& json = at(name);
-    if (!json.is_number() && !json.is_null()) refuse(name, "no number");
-    value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
-  }
-
-  void operator()(const char* name, bool& value) const {
-    const auto& json = at(name);
-    if (!json.is_boolean()) refuse(name, "neither true nor false");
-    value = json.get<bool>();
-  }
-
-  void operator()(const char* name, std::string& value) const {
-    const auto& json = at(name);
-    if (!json.is_string()) refuse(name, "no text");
-    value = json.get_ref<const std::string&>();
-  }
-
- private:
-  const Json& at(const char* name) const {
-    const auto found = object_.find(name);
-    if (found == object_.end()) refuse(name, "missing");
-    return *found;
-  }
-
-  [[noreturn]] static void refuse(const char* name, const char* problem) {
-    throw Error("'" + std::string(name) + "' is " + problem);
-  }
-
-  const Json& object_;
-};
-
 void read_line(std::string_view line, EventFile& file) {
-  const auto object = Json::parse(line.begin(), line.end(), nullptr, false);
+  const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
   if (!object.is_object()) throw Error("it is no JSON object");
   std::string kind;
-  const FieldReader read(object);
+  const JsonFieldReader read(object);
   read("event", kind);
   if (kind == step_kind) {
     visit_step_fields(file.steps.emplace_back(), read);

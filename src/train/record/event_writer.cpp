@@ -1,29 +1,27 @@
-#include <nlohmann/json.hpp>
-
 #include "train/record/append_file.h"
 #include "train/record/event_fields.h"
 #include "train/record/events.h"
+#include "train/record/json_fields.h"
 
 namespace sadam::train {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// Numbers that are not finite become null in `dump`.
 struct EventToJson {
   OrderedJson operator()(const StepEvent& event) const {
     auto json = started(step_kind);
-    visit_step_fields(event, [&](const char* name, const auto& value) { json[name] = value; });
+    visit_step_fields(event, JsonFieldWriter(json));
     return json;
   }
   OrderedJson operator()(const EpochEvent& event) const {
     auto json = started(epoch_kind);
-    visit_epoch_fields(event, [&](const char* name, const auto& value) { json[name] = value; });
+    visit_epoch_fields(event, JsonFieldWriter(json));
     return json;
   }
   OrderedJson operator()(const NoteEvent& event) const {
     auto json = started(note_kind);
-    visit_note_fields(event, [&](const char* name, const auto& value) { json[name] = value; });
+    visit_note_fields(event, JsonFieldWriter(json));
     return json;
   }
 
@@ -57,6 +55,6 @@ void EventWriter::write(const Event& event) {
   file_->append(std::as_bytes(std::span(line)));
 }
 
-std::uint64_t EventWriter::sync() { return file_->sync(); }
+FileMark EventWriter::sync() { return file_->sync(); }
 
 }  // namespace sadam::train

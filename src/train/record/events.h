@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "train/record/file_mark.h"
+
 namespace sadam::train {
 
 /// One optimizer step. Written as {"event": "step", "step": …}. Numbers that are not finite are written as
@@ -33,7 +35,7 @@ struct StepEvent {
 struct EpochEvent {
   std::int64_t epoch = 0;  ///< from 1
   std::int64_t step = 0;   ///< steps taken so far
-  double train_loss = 0;   ///< mean over the epoch's steps
+  double train_loss = 0;   ///< mean over the epoch's steps whose loss was finite
   double test_loss = 0;
   double test_accuracy = 0;  ///< between 0 and 1
   double mean_lgi = 0;
@@ -76,8 +78,8 @@ class EventWriter {
   ~EventWriter();
 
   void write(const Event& event);
-  /// Everything written so far is on disk; returns the length of the file.
-  std::uint64_t sync();
+  /// Everything written so far is on disk; returns how far that is.
+  FileMark sync();
 
  private:
   class File;

@@ -6,19 +6,29 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/descriptor.h"
+#include "base/display_width.h"
+#include "base/nearest.h"
+#include "base/usage_error.h"
 
 namespace sadam::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-base::Descriptor lock_folder(const fs::path& folder) {
+base::Descriptor lock_folder(const fs::path& folder, std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds pause(5);
   auto lock = base::open_descriptor(folder, O_RDONLY | O_DIRECTORY);
   while (::flock(lock.number(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
+    if (errno == EWOULDBLOCK && patience > pause) {
+      std::this_thread::sleep_for(pause);
+      patience -= pause;
+      continue;
+    }
     if (errno == EWOULDBLOCK)
       throw Error("another process is using the run folder " + folder.string() +
                   ": wait until it has ended, or stop it.");
@@ -39,7 +49,8 @@ RunFolder RunFolder::create(const fs::path& folder) {
   fs::create_directories(folder, problem);
   if (problem) throw base::failure("make the folder", folder, problem.value());
   RunPaths paths{folder};
-  auto lock = lock_folder(folder);
+  // A folder that is new may be looked at already.
+  auto lock = lock_folder(folder, std::chrono::milliseconds(100));
   if (holds_a_run(paths))
     throw Error("there is a run in " + folder.string() +
                 " already: continue it with --resume, or choose another folder.");
@@ -50,12 +61,12 @@ RunFolder RunFolder::create(const fs::path& folder) {
   return {std::move(paths), lock.release()};
 }
 
-RunFolder RunFolder::open(const fs::path& folder) {
+RunFolder RunFolder::open(const fs::path& folder, std::chrono::milliseconds patience) {
   RunPaths paths{folder};
   if (!holds_a_run(paths))
     throw Error("there is no run in " + folder.string() + ": it has no " +
                 paths.recipe().filename().string() + ".");
-  auto lock = lock_folder(folder);
+  auto lock = lock_folder(folder, patience);
   return {std::move(paths), lock.release()};
 }
 
@@ -73,6 +84,19 @@ RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
 
 // Closing the folder unlocks it.
 RunFolder::~RunFolder() { base::Descriptor{lock_}; }
+
+RunPaths find_run(const std::string& name, const fs::path& root) {
+  if (!name.empty()) {
+    for (const auto& folder : {fs::path(name), root / name})
+      if (RunPaths paths{folder}; holds_a_run(paths)) return paths;
+  }
+  std::vector<std::string> names;
+  for (const auto& paths : find_runs(root)) names.push_back(paths.folder.lexically_relative(root).string());
+  const auto meant = base::nearest(name, names);
+  throw UsageError(
+      "there is no run '" + base::printable(name) + "', neither as a folder nor below " + root.string() +
+      (meant.empty() ? "; 'sadam runs' lists those there are." : "; did you mean '" + meant + "'?"));
+}
 
 std::vector<RunPaths> find_runs(const fs::path& root) {
   std::vector<RunPaths> runs;

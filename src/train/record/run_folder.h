@@ -1,6 +1,7 @@
 // runs/<name>/: where a run lives, and the lock that keeps a second process out.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ struct RunPaths {
   std::filesystem::path recipe() const { return folder / "run.toml"; }
   std::filesystem::path events() const { return folder / "events.jsonl"; }
   std::filesystem::path tensorboard() const { return folder / "tensorboard"; }
+  std::filesystem::path tensorboard_file() const { return tensorboard() / "events.out.tfevents.0.sadam"; }
   std::filesystem::path checkpoint() const { return folder / "checkpoint.pt"; }
 };
 
@@ -23,8 +25,10 @@ class RunFolder {
  public:
   /// Makes the folder. Throws an Error if there is a run in it already, or if it cannot be made.
   static RunFolder create(const std::filesystem::path& folder);
-  /// Opens the folder of an earlier run. Throws an Error if there is none.
-  static RunFolder open(const std::filesystem::path& folder);
+  /// Opens the folder of an earlier run. Throws an Error if there is none, or if another process keeps it for
+  /// longer than `patience`: those that only look at a run hold it for a moment.
+  static RunFolder open(const std::filesystem::path& folder,
+                        std::chrono::milliseconds patience = std::chrono::milliseconds(100));
   RunFolder(RunFolder&&) noexcept;
   RunFolder& operator=(RunFolder&&) noexcept;
   ~RunFolder();
@@ -36,6 +40,10 @@ class RunFolder {
   RunPaths paths_;
   int lock_ = -1;
 };
+
+/// The run that a person names by its folder, or by its name below `root`. Throws a UsageError, with the
+/// nearest name that there is, if there is no such run.
+RunPaths find_run(const std::string& name, const std::filesystem::path& root);
 
 /// The folders below `root` that hold a run.toml, sorted by name; `root` itself need not exist.
 std::vector<RunPaths> find_runs(const std::filesystem::path& root);

@@ -90,6 +90,8 @@ Message scalar_event(std::string_view tag, std::int64_t step, double value, doub
 void make_folder_of(const std::filesystem::path& path) {
   const auto folder = base::folder_of(path);
   std::error_code problem;
+  if (std::filesystem::exists(folder, problem) && !std::filesystem::is_directory(folder, problem))
+    throw Error(folder.string() + " is a file, where a folder for TensorBoard should be: move it away.");
   std::filesystem::create_directories(folder, problem);
   if (problem) throw base::failure("make the folder", folder, problem.value());
 }
@@ -117,6 +119,6 @@ void TensorBoardWriter::scalar(std::string_view tag, std::int64_t step, double v
   file_->append(scalar_event(tag, step, value, wall_time));
 }
 
-std::uint64_t TensorBoardWriter::sync() { return file_->sync(); }
+FileMark TensorBoardWriter::sync() { return file_->sync(); }
 
 }  // namespace sadam::train

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string_view>
 
+#include "train/record/file_mark.h"
+
 namespace sadam::train {
 
 class TensorBoardWriter {
@@ -18,8 +20,8 @@ class TensorBoardWriter {
   ~TensorBoardWriter();
 
   void scalar(std::string_view tag, std::int64_t step, double value, double wall_time);
-  /// Everything written so far is on disk; returns the length of the file.
-  std::uint64_t sync();
+  /// Everything written so far is on disk; returns how far that is.
+  FileMark sync();
 
  private:
   class File;

@@ -35,21 +35,21 @@ TEST(EventWriter, AppendsAndKnowsItsLength) {
   const TemporaryFolder folder;
   const auto path = folder / "events.jsonl";
   EventWriter writer(path, 0);
-  EXPECT_EQ(0U, writer.sync());
+  EXPECT_EQ(FileMark(), writer.sync());
   writer.write(numbered(1));
   EXPECT_EQ(to_line(numbered(1)), text_of_file(path));  // at once: a killed process loses nothing it wrote
   writer.write(numbered(2));
-  EXPECT_EQ(fs::file_size(path), writer.sync());
+  EXPECT_EQ(fs::file_size(path), writer.sync().bytes);
   auto moved = std::move(writer);
   moved.write(NoteEvent{"moved"});
-  EXPECT_EQ(fs::file_size(path), moved.sync());
+  EXPECT_EQ(fs::file_size(path), moved.sync().bytes);
   EXPECT_EQ((std::vector<std::int64_t>{1, 2}), steps_in(path));
 }
 
 TEST(EventWriter, ResumesWhereTheCheckpointWas) {
   const TemporaryFolder folder;
   const auto path = folder / "events.jsonl";
-  std::uint64_t kept = 0;
+  FileMark kept;
   {
     EventWriter writer(path, 0);
     writer.write(numbered(1));
@@ -57,11 +57,30 @@ TEST(EventWriter, ResumesWhereTheCheckpointWas) {
     writer.write(numbered(2));
     writer.write(numbered(3));
   }
-  EventWriter resumed(path, kept);
+  EventWriter resumed(path, kept.bytes);
   EXPECT_EQ(kept, resumed.sync());
   resumed.write(numbered(20));
   EXPECT_EQ((std::vector<std::int64_t>{1, 20}), steps_in(path));
-  EXPECT_EQ(fs::file_size(path), resumed.sync());
+  EXPECT_EQ(fs::file_size(path), resumed.sync().bytes);
+}
+
+TEST(EventWriter, KnowsTheChecksumOfTheWholeFileAlsoWhenItWentOn) {
+  const TemporaryFolder folder;
+  const auto path = folder / "events.jsonl";
+  const auto whole = [&] { return checksum_of_first(fs::file_size(path), path); };
+  FileMark kept;
+  {
+    EventWriter writer(path, 0);
+    for (int i = 0; i < 5; ++i) writer.write(numbered(i));
+    kept = writer.sync();
+    EXPECT_EQ(whole(), kept.checksum);
+    writer.write(numbered(9));
+  }
+  EventWriter resumed(path, kept.bytes);
+  EXPECT_EQ(kept, resumed.sync());
+  resumed.write(numbered(6));
+  EXPECT_EQ(whole(), resumed.sync().checksum);
+  EXPECT_NE(kept.checksum, resumed.sync().checksum);
 }
 
 TEST(EventWriter, ANewRunStartsFromNothing) {
@@ -102,7 +121,8 @@ TEST(EventWriter, ADiskThatFillsUpLeavesWholeLines) {
     EventWriter writer(path, 0);
     for (int i = 0; i < 3; ++i) writer.write(numbered(1));
     const auto sentence = refusal([&] { writer.write(numbered(1)); });
-    return says(sentence, "cannot write " + path.string() + ": File too large.") && writer.sync() == 3 * line
+    return says(sentence, "cannot write " + path.string() + ": File too large.") &&
+                   writer.sync().bytes == 3 * line
                ? 0
                : 1;
   });
@@ -165,7 +185,7 @@ TEST(EventWriter, AProcessKilledAtAnyMomentResumesFromItsCheckpoint) {
       EventWriter writer(path, 0);
       for (std::int64_t step = 1;; ++step) {
         writer.write(numbered(step));
-        if (step % 10 == 0) reports.send(writer.sync());  // a checkpoint
+        if (step % 10 == 0) reports.send(writer.sync().bytes);  // a checkpoint
       }
       return 0;
     });

@@ -1,10 +1,13 @@
 #include "train/record/run_folder.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
 #include <optional>
 
 #include "base/support.h"
+#include "base/usage_error.h"
 
 namespace sadam::train {
 namespace {
@@ -88,6 +91,21 @@ TEST(RunFolder, AKilledProcessLeavesNoLock) {
   EXPECT_NO_THROW(RunFolder::open(root / "a"));
 }
 
+TEST(RunFolder, AReaderThatLooksForAMomentIsWaitedFor) {
+  const TemporaryFolder root;
+  fs::create_directory(root / "a");
+  write_text(root / "a/run.toml", "");
+  Child reader([&] {
+    const int folder = ::open((root / "a").c_str(), O_RDONLY | O_DIRECTORY);
+    ::flock(folder, LOCK_SH);
+    write_text(root / "ready", "");
+    ::usleep(50'000);
+    return 0;
+  });
+  while (!fs::exists(root / "ready")) ::usleep(1000);
+  EXPECT_NO_THROW(RunFolder::open(root / "a", std::chrono::seconds(60)));
+}
+
 TEST(RunFolder, AFolderThatCannotBeMadeIsASentence) {
   const TemporaryFolder root;
   fs::permissions(root.path(), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read |
@@ -101,6 +119,32 @@ TEST(RunFolder, AFolderThatCannotBeMadeIsASentence) {
   fs::permissions(root.path(), fs::perms::owner_all);
   if (status == 2) GTEST_SKIP() << "root here cannot become anybody else";
   EXPECT_EQ(0, status);
+}
+
+TEST(FindRun, TakesAFolderOrANameBelowTheRoot) {
+  const TemporaryFolder root;
+  for (const std::string name : {"runs/first", "runs/table1/c", "other"}) {
+    fs::create_directories(root / name);
+    write_text(root / (name + "/run.toml"), "");
+  }
+  EXPECT_EQ(root / "runs/first", find_run("first", root / "runs").folder);
+  EXPECT_EQ(root / "runs/table1/c", find_run("table1/c", root / "runs").folder);
+  EXPECT_EQ(root / "other", find_run((root / "other").string(), root / "runs").folder);
+}
+
+TEST(FindRun, WhatIsNotThereIsASentenceWithTheNearestName) {
+  const TemporaryFolder root;
+  fs::create_directories(root / "runs/first");
+  write_text(root / "runs/first/run.toml", "");
+  const auto sentence_of = [&](const std::string& name) {
+    return refusal<UsageError>([&] { find_run(name, root / "runs"); });
+  };
+  EXPECT_EQ("there is no run 'frist', neither as a folder nor below " + (root / "runs").string() +
+                "; did you mean 'first'?",
+            sentence_of("frist"));
+  EXPECT_TRUE(says(sentence_of("quite another"), "'sadam runs' lists"));
+  EXPECT_TRUE(says(sentence_of("a\033b"), "'a?b'"));
+  EXPECT_TRUE(says(sentence_of(""), "there is no run ''"));
 }
 
 TEST(FindRuns, FindsFoldersThatHoldARunByName) {

@@ -190,7 +190,7 @@ TEST(TensorBoard, ScalarsHaveTagStepValueAndTime) {
   writer.scalar("train/brake", 300, 0.1, 1700000001.5);
   writer.scalar(std::string(300, 't'), last, -1e300, 0);
   writer.scalar("", -1, std::nan(""), -1);
-  EXPECT_EQ(std::filesystem::file_size(path), writer.sync());
+  EXPECT_EQ(std::filesystem::file_size(path), writer.sync().bytes);
   const auto events = events_of(path);
   ASSERT_EQ(5U, events.size());
   EXPECT_EQ("train/loss", events[1].tag);
@@ -215,7 +215,7 @@ TEST(TensorBoard, ResumesWhereTheCheckpointWas) {
   {
     TensorBoardWriter writer(path, 0);
     writer.scalar("loss", 1, 1, 1);
-    kept = writer.sync();
+    kept = writer.sync().bytes;
     writer.scalar("loss", 2, 2, 2);
   }
   write_text(folder / "cut", text_of_file(path).substr(0, kept + 5));  // killed within a record
@@ -235,6 +235,15 @@ TEST(TensorBoard, AFileShorterThanTheCheckpointSaysIsRefused) {
   write_text(folder / "events", "12345");
   EXPECT_TRUE(says(refusal([&] { TensorBoardWriter(folder / "events", 6); }), "has 5 bytes and had 6"));
   EXPECT_TRUE(says(refusal([&] { TensorBoardWriter(folder / "none/events", 6); }), "No such file"));
+}
+
+TEST(TensorBoard, AFileInPlaceOfItsFolderIsASentence) {
+  const TemporaryFolder folder;
+  write_text(folder / "tensorboard", "precious");
+  EXPECT_EQ((folder / "tensorboard").string() +
+                " is a file, where a folder for TensorBoard should be: move it away.",
+            refusal([&] { TensorBoardWriter(folder / "tensorboard/events", 0); }));
+  EXPECT_EQ("precious", text_of_file(folder / "tensorboard"));
 }
 
 TEST(TensorBoard, AFullDiskIsASentence) {

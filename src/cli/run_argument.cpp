@@ -1,0 +1,26 @@
+#include "cli/run_argument.h"
+
+#include <algorithm>
+
+#include "base/quote.h"
+#include "base/usage_error.h"
+
+namespace sadam::cli {
+
+void check_run_name(const std::string& name) {
+  const auto is_control = [](char letter) {
+    const auto code = static_cast<unsigned char>(letter);
+    return code < 0x20 || code == 0x7f;
+  };
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("--name " + base::in_quotes(name) + " " + why);
+  };
+  if (std::any_of(name.begin(), name.end(), is_control))
+    refuse("has a control character in it; take it out.");
+  if (name.find('/') != std::string::npos)
+    refuse("has a slash in it; say with --root in which folder the run goes.");
+  if (name.empty() || name.front() == '.' || name.front() == '-')
+    refuse("does not begin with a letter or a digit; choose a plain name, such as first.");
+}
+
+}  // namespace sadam::cli

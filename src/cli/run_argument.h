@@ -1,0 +1,32 @@
+// How a run is named on a command line: by its folder, or by its name below --root.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "train/record/run_folder.h"
+
+namespace sadam::cli {
+
+struct RunArgument {
+  std::string name;
+  std::string root = "runs";
+
+  CLI::Option* add_to(CLI::App& command, const std::string& option, const std::string& help) {
+    return command.add_option(option, name, help)->type_name("RUN");
+  }
+  void add_root_to(CLI::App& command) {
+    command.add_option("--root", root, "Folder in which names of runs are looked up")
+        ->capture_default_str()
+        ->type_name("FOLDER");
+  }
+
+  /// Throws a UsageError, with the nearest name that there is, if there is no such run.
+  train::RunPaths find() const { return train::find_run(name, root); }
+};
+
+/// A name for a new run must be one plain name, so that the run lands below its root, in a folder that is
+/// taken for no option and not hidden. Throws a UsageError for any other.
+void check_run_name(const std::string& name);
+
+}  // namespace sadam::cli

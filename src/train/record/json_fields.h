@@ -1,0 +1,83 @@
+// Fields of a struct as the members of a JSON object, for whoever visits them by name: events and
+// checkpoints.
+#pragma once
+
+#include <sadam/error.h>
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace sadam::train {
+
+/// Takes fields from an object. What is missing or of another type is an Error whose sentence has no
+/// beginning and no end yet: "'step' is missing".
+class JsonFieldReader {
+ public:
+  explicit JsonFieldReader(const nlohmann::json& object) : object_(object) {}
+
+  void operator()(const char* name, std::int64_t& value) const { read_integer(name, value); }
+  void operator()(const char* name, std::uint64_t& value) const { read_integer(name, value); }
+  void operator()(const char* name, std::uint32_t& value) const { read_integer(name, value); }
+
+  /// null is a number that was not finite, which JSON cannot hold.
+  void operator()(const char* name, double& value) const {
+    const auto& json = at(name);
+    if (!json.is_number() && !json.is_null()) refuse(name, "no number");
+    value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+  }
+
+  void operator()(const char* name, bool& value) const {
+    const auto& json = at(name);
+    if (!json.is_boolean()) refuse(name, "neither true nor false");
+    value = json.get<bool>();
+  }
+
+  void operator()(const char* name, std::string& value) const {
+    const auto& json = at(name);
+    if (!json.is_string()) refuse(name, "no text");
+    value = json.get_ref<const std::string&>();
+  }
+
+ private:
+  template <class Integer>
+  void read_integer(const char* name, Integer& value) const {
+    const auto& json = at(name);
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Integer>::max());
+    const bool fits = json.is_number_unsigned()
+                          ? json.get<std::uint64_t>() <= most
+                          : std::numeric_limits<Integer>::is_signed && json.is_number_integer();
+    if (!fits) refuse(name, "no integer");
+    value = json.get<Integer>();
+  }
+
+  const nlohmann::json& at(const char* name) const {
+    const auto found = object_.find(name);
+    if (found == object_.end()) refuse(name, "missing");
+    return *found;
+  }
+
+  [[noreturn]] static void refuse(const char* name, const char* problem) {
+    throw Error("'" + std::string(name) + "' is " + problem);
+  }
+
+  const nlohmann::json& object_;
+};
+
+/// Puts fields into an object, in order. Numbers that are not finite become null in `dump`, all others read
+/// back to the bit.
+class JsonFieldWriter {
+ public:
+  explicit JsonFieldWriter(nlohmann::ordered_json& object) : object_(object) {}
+
+  template <class Value>
+  void operator()(const char* name, const Value& value) const {
+    object_[name] = value;
+  }
+
+ private:
+  nlohmann::ordered_json& object_;
+};
+
+}  // namespace sadam::train

@@ -1,0 +1,65 @@
+#include "train/resume.h"
+
+#include <sadam/error.h>
+
+#include <string>
+#include <system_error>
+
+#include "base/file.h"
+#include "train/recipe/difference.h"
+#include "train/recipe/source.h"
+#include "train/record/envelope.h"
+#include "train/record/events.h"
+
+namespace sadam::train {
+namespace {
+
+Recipe recipe_in(const Position& position) {
+  RecipeSource source;
+  source.add_text(position.recipe, "its recipe");
+  return source.resolve();
+}
+
+void check_recipe(const RunPaths& paths, const Recipe& recipe, const Position& position) {
+  const auto found = differences(recipe_in(position), recipe);
+  if (found.empty()) return;
+  const auto& one = found.front();
+  throw Error("it was made with " + one.field + " = " + one.first + ", and " + paths.recipe().string() +
+              " says " + one.second + (found.size() > 1 ? ", among other differences" : "") +
+              ": put the right file back, or train another run.");
+}
+
+}  // namespace
+
+std::optional<SavedRun> read_checkpoint(const RunPaths& paths, const Recipe& recipe) {
+  std::error_code unreadable;
+  if (!std::filesystem::exists(paths.checkpoint(), unreadable) && !unreadable) return std::nullopt;
+  SavedRun saved{base::read_file(paths.checkpoint()), {}};
+  try {
+    saved.position = from_meta(open_envelope(saved.file).meta);
+    check_recipe(paths, recipe, saved.position);
+  } catch (const Error& error) {
+    throw Error(paths.checkpoint().string() + ": " + error.what());
+  }
+  return saved;
+}
+
+void check_event_files(const RunPaths& paths, const Position& position) {
+  check_unchanged_since(position.events, paths.events());
+  check_unchanged_since(position.tensorboard, paths.tensorboard_file());
+}
+
+std::int64_t steps_without_checkpoint(const RunPaths& paths) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(paths.events(), unreadable)) return 0;
+  const auto events = read_events(paths.events());
+  const auto steps = events.steps.empty() ? 0 : events.steps.back().step;
+  // The end of an epoch is saved before the next step is taken.
+  if (!events.epochs.empty() && steps > events.epochs.front().step)
+    throw Error(paths.checkpoint().string() + " is gone, and " + paths.events().string() + " has " +
+                std::to_string(steps) +
+                " steps that would be lost: put it back, or remove the folder and start the run anew.");
+  return steps;
+}
+
+}  // namespace sadam::train

@@ -1,0 +1,115 @@
+// How runs are named, and what the program says of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "support/temporary_folder.h"
+
+namespace sadam::cli {
+namespace {
+
+// All of them look at one finished run.
+class RunArgumentTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    const auto ended = run_program(train("first"));
+    ASSERT_EQ(ended.status, 0) << ended.err;
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static std::string path(const std::string& name) { return (folder_->path() / name).string(); }
+  static Arguments train(const std::string& name, const Arguments& more = {}) {
+    Arguments arguments = {"train", "--root", path("runs"), "--name=" + name};
+    const auto fields = small_run();
+    arguments.insert(arguments.end(), fields.begin(), fields.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+
+  static inline std::unique_ptr<TemporaryFolder> folder_;
+};
+
+void expect_one_sentence(const Ended& ended, int status, const std::string& words) {
+  EXPECT_EQ(ended.status, status) << ended.err;
+  EXPECT_EQ(ended.err.substr(0, 7), "sadam: ") << ended.err;
+  EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+  EXPECT_NE(ended.err.find(words), std::string::npos) << words << " in: " << ended.err;
+}
+
+TEST_F(RunArgumentTest, ANameBelowTheRootIsAsGoodAsAFolder) {
+  const auto by_folder = run_program({"eval", path("runs/first")});
+  const auto by_name = run_program({"eval", "first", "--root", path("runs")});
+  EXPECT_EQ(by_folder.status, 0) << by_folder.err;
+  EXPECT_EQ(by_name.status, 0) << by_name.err;
+  EXPECT_EQ(by_name.out, by_folder.out);
+  const auto exported = run_program({"export", "first", path("w.safetensors"), "--root", path("runs")});
+  EXPECT_EQ(exported.status, 0) << exported.err;
+  const auto resumed = run_program({"train", "--resume", "first", "--root", path("runs")});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(resumed.out, path("runs/first") + "\n");
+
+  const Arguments elsewhere = {"--root", path("elsewhere")};
+  for (Arguments arguments :
+       {Arguments{"eval", "first"}, {"export", "first", path("x")}, {"train", "--resume", "first"}}) {
+    arguments.insert(arguments.end(), elsewhere.begin(), elsewhere.end());
+    expect_one_sentence(run_program(arguments), 2, "there is no run 'first'");
+  }
+  expect_one_sentence(run_program({"eval", "frist", "--root", path("runs")}), 2, "did you mean 'first'?");
+}
+
+TEST_F(RunArgumentTest, ARunStaysBelowItsRoot) {
+  for (const std::string name : {"..", "../a", ".hidden", "-x", "a\033b"})
+    expect_one_sentence(run_program(train(name)), 2, "--name '");
+  for (const auto& entry : std::filesystem::directory_iterator(path("runs")))
+    EXPECT_TRUE(entry.path().filename() == "first" || entry.path().filename() == "diverged") << entry.path();
+  EXPECT_FALSE(std::filesystem::exists(path("a")));
+}
+
+TEST_F(RunArgumentTest, AFinishedRunSaysThatItIsAndWhatToDo) {
+  const auto ended = run_program({"train", "--resume", path("runs/first"), "--quiet"});
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_NE(ended.err.find(" is finished: evaluate it with 'sadam eval "), std::string::npos) << ended.err;
+}
+
+TEST_F(RunArgumentTest, EvaluationSaysHowFarTheCheckpointHadCome) {
+  EXPECT_NE(run_program({"eval", path("runs/first")}).out.find("after step 40 (epoch 2 of 2 done)"),
+            std::string::npos);
+  const auto json = nlohmann::json::parse(run_program({"eval", path("runs/first"), "--json"}).out);
+  EXPECT_EQ(json.at("step"), 40);
+  EXPECT_EQ(json.at("epoch"), 2);
+}
+
+TEST_F(RunArgumentTest, EvaluationTakesARunOrWeightsAndNotBoth) {
+  expect_one_sentence(run_program({"eval", path("a"), "--weights", path("b")}), 2, "not both");
+  expect_one_sentence(run_program({"eval"}), 2, "eval needs a run");
+}
+
+TEST_F(RunArgumentTest, ADivergedRunIsNoSilentSuccess) {
+  const auto ended = run_program(train("diverged", {"--set", "optimizer.lr=1e30"}));
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_NE(ended.err.find("steps were skipped"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("Training diverged: "), std::string::npos) << ended.err;
+  EXPECT_NE(run_program({"eval", path("runs/diverged")}).out.find("loss nan,"), std::string::npos);
+}
+
+TEST_F(RunArgumentTest, AnotherModelThanTheRunHadIsASentence) {
+  expect_one_sentence(run_program({"eval", path("runs/first"), "--set", "model.name=resnet18"}), 1,
+                      "the checkpoint is of another network");
+}
+
+TEST_F(RunArgumentTest, AFileInPlaceOfTheTensorBoardFolderIsASentence) {
+  std::filesystem::create_directories(path("odd"));
+  std::filesystem::copy(path("runs/first/run.toml"), path("odd/run.toml"));
+  std::ofstream(path("odd/tensorboard")) << "precious";
+  expect_one_sentence(run_program({"train", "--resume", path("odd")}), 1, "tensorboard is a file");
+}
+
+}  // namespace
+}  // namespace sadam::cli

@@ -1,0 +1,188 @@
+// A run goes on only with what belongs to it; what does not is named in one sentence, and nothing is touched.
+#include "train/resume.h"
+
+#include <gtest/gtest.h>
+#include <sadam/error.h>
+
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+
+#include "support/temporary_folder.h"
+#include "train/progress.h"
+#include "train/record/events.h"
+#include "train/setup.h"
+#include "train/trainer.h"
+#include "train/use_run.h"
+
+namespace sadam::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+Recipe tiny_recipe() {
+  Recipe recipe;
+  recipe.data.train_images = 60;
+  recipe.data.test_images = 20;
+  recipe.train.batch = 16;
+  recipe.train.epochs = 3;
+  recipe.train.threads = 1;
+  return recipe;
+}
+
+std::string bytes_in(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_bytes(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+void replace_in(const fs::path& path, const std::string& old_text, const std::string& new_text) {
+  auto text = bytes_in(path);
+  const auto at = text.find(old_text);
+  ASSERT_NE(at, std::string::npos) << old_text;
+  write_bytes(path, text.replace(at, old_text.size(), new_text));
+}
+
+class ResumeTest : public ::testing::Test {
+ protected:
+  // A run that stopped in the middle, as Ctrl-C stops it: in its second epoch of four steps.
+  RunPaths stopped_run(const std::string& name, const Recipe& recipe) {
+    DataSets data;
+    const auto made = begin_run(folder_.path() / name, recipe, data);
+    std::atomic<bool> stop = false;
+    std::ostringstream nobody;
+    // The clock is asked at the start, after each step and after each epoch.
+    double asked = 0;
+    const auto clock = [&] {
+      stop = ++asked > 7;
+      return asked;
+    };
+    Progress progress(nobody, {.style = ProgressStyle::plain, .clock = clock});
+    EXPECT_EQ(continue_run(made, {.progress = &progress, .stop = &stop}), Outcome::stopped);
+    EXPECT_EQ(saved_position(made.paths()).value().step(), 6);
+    return made.paths();
+  }
+
+  std::map<fs::path, std::string> everything_in(const RunPaths& paths) const {
+    std::map<fs::path, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(paths.folder))
+      if (entry.is_regular_file()) files[entry.path()] = bytes_in(entry.path());
+    return files;
+  }
+
+  // The sentence; the folder is as it was.
+  std::string refused(const RunPaths& paths) const {
+    const auto before = everything_in(paths);
+    std::string sentence;
+    try {
+      continue_run(RunFolder::open(paths.folder), {});
+      ADD_FAILURE() << "it went on";
+    } catch (const Error& error) {
+      sentence = error.what();
+    }
+    EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
+    EXPECT_TRUE(everything_in(paths) == before) << "something was changed";
+    return sentence;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ResumeTest, ARecipeThatWasChangedIsRefusedWithTheField) {
+  const auto paths = stopped_run("a", tiny_recipe());
+  replace_in(paths.recipe(), "probes = 2", "probes = 4");
+  EXPECT_EQ(refused(paths), paths.checkpoint().string() + ": it was made with optimizer.probes = 2, and " +
+                                paths.recipe().string() +
+                                " says 4: put the right file back, or train another run.");
+  EXPECT_THROW(evaluate_run(paths, recipe_of(paths), nullptr), Error);
+  EXPECT_THROW(export_run(paths, recipe_of(paths)), Error);
+  replace_in(paths.recipe(), "seed = 42", "seed = 43");
+  EXPECT_NE(refused(paths).find("seed = 42"), std::string::npos);
+}
+
+TEST_F(ResumeTest, WhatDecidesNothingMayChange) {
+  const auto paths = stopped_run("a", tiny_recipe());
+  replace_in(paths.recipe(), "title = \"\"", "title = \"another\"");
+  replace_in(paths.recipe(), "root = \"data\"", "root = \"elsewhere\"");
+  replace_in(paths.recipe(), "checkpoint_every = 0", "checkpoint_every = 1");
+  EXPECT_EQ(continue_run(RunFolder::open(paths.folder), {}), Outcome::finished);
+}
+
+TEST_F(ResumeTest, TheCheckpointOfAnotherRunIsRefused) {
+  const auto paths = stopped_run("a", tiny_recipe());
+  auto recipe = tiny_recipe();
+  recipe.seed = 1;
+  const auto other_seed = stopped_run("b", recipe);
+  const auto same_recipe = stopped_run("c", tiny_recipe());
+  fs::copy_file(other_seed.checkpoint(), paths.checkpoint(), fs::copy_options::overwrite_existing);
+  EXPECT_NE(refused(paths).find("it was made with seed = 1, and"), std::string::npos);
+  // One recipe, and the same steps, but not the same run: it has taken other times.
+  fs::copy_file(same_recipe.checkpoint(), paths.checkpoint(), fs::copy_options::overwrite_existing);
+  EXPECT_NE(refused(paths).find("events.jsonl"), std::string::npos);
+}
+
+TEST_F(ResumeTest, EventsThatWereChangedInTheMiddleAreRefused) {
+  const auto paths = stopped_run("a", tiny_recipe());
+  const auto events = bytes_in(paths.events());
+  replace_in(paths.events(), "\"step\":2,", "\"step\":7,");
+  EXPECT_EQ(refused(paths).rfind(paths.events().string() + " is not what it was at the last checkpoint", 0),
+            0U);
+  write_bytes(paths.events(), events.substr(0, events.size() - 5));
+  EXPECT_EQ(refused(paths).rfind(paths.events().string() + " has ", 0), 0U);
+  fs::remove(paths.events());
+  EXPECT_EQ(refused(paths).rfind(paths.events().string() + " is gone", 0), 0U);
+  // What came after the checkpoint is cut off, whatever it is.
+  write_bytes(paths.events(), events + "{\"event\":");
+  EXPECT_EQ(continue_run(RunFolder::open(paths.folder), {}), Outcome::finished);
+  EXPECT_EQ(read_events(paths.events()).steps.size(), 12U);
+}
+
+TEST_F(ResumeTest, ATensorBoardFileThatWasChangedIsRefusedBeforeTheEventsAreCut) {
+  const auto paths = stopped_run("a", tiny_recipe());
+  write_bytes(paths.events(), bytes_in(paths.events()) + "more");
+  auto file = bytes_in(paths.tensorboard_file());
+  file[file.size() / 2] ^= 1;
+  write_bytes(paths.tensorboard_file(), file);
+  EXPECT_EQ(refused(paths).rfind(paths.tensorboard_file().string(), 0), 0U);
+  fs::remove(paths.tensorboard_file());
+  EXPECT_NE(refused(paths).find(" is gone"), std::string::npos);
+}
+
+TEST_F(ResumeTest, WithoutACheckpointItSaysThatItStartsAgainAndEndsAsAWholeOne) {
+  const auto whole = stopped_run("whole", tiny_recipe());
+  EXPECT_EQ(continue_run(RunFolder::open(whole.folder), {}), Outcome::finished);
+  const auto paths = stopped_run("killed", tiny_recipe());
+  fs::remove(paths.checkpoint());
+  // Killed before its first checkpoint: within the first epoch, or while that was being saved.
+  auto lines = bytes_in(paths.events());
+  lines.resize(lines.find("\"step\":4,"));
+  write_bytes(paths.events(), lines);
+  std::ostringstream said;
+  Progress progress(said, {.style = ProgressStyle::quiet});
+  EXPECT_EQ(continue_run(RunFolder::open(paths.folder), {.progress = &progress}), Outcome::finished);
+  EXPECT_EQ(said.str(), paths.folder.string() +
+                            " starts again from step 0, because no checkpoint had been written yet when it "
+                            "ended after step 3.\n");
+  EXPECT_EQ(export_run(paths, recipe_of(paths)), export_run(whole, recipe_of(whole)));
+}
+
+TEST_F(ResumeTest, ACheckpointThatWasThereAndIsGoneIsMissed) {
+  const auto paths = stopped_run("a", tiny_recipe());
+  ASSERT_EQ(continue_run(RunFolder::open(paths.folder), {}), Outcome::finished);
+  fs::remove(paths.checkpoint());
+  EXPECT_NE(refused(paths).find("checkpoint.pt is gone, and"), std::string::npos);
+}
+
+TEST_F(ResumeTest, AnEmptyRecipeIsNotTheDefaultOne) {
+  const auto paths = stopped_run("a", tiny_recipe());
+  write_bytes(paths.recipe(), "");
+  EXPECT_EQ(refused(paths).rfind(paths.recipe().string() + " is empty", 0), 0U);
+}
+
+}  // namespace
+}  // namespace sadam::train
