@@ -17,10 +17,11 @@ namespace sadam::bench {
 namespace {
 
 constexpr const char* kUsage =
-    "bench_tables [--quick] [--threads N] [TABLE...]\n"
+    "bench_tables [--quick] [--threads N] [--authors-step FILE] [TABLE...]\n"
     "  TABLE      update, perturb, step, qat, memory; all of them by default\n"
     "  --quick    fewer rounds, and no 100 M parameters: for a first impression\n"
-    "  --threads  2 by default, which the budgets are for\n";
+    "  --threads  2 by default, which the budgets are for\n"
+    "  --authors-step  the PyTorch program that qat is measured against, bench/authors_step.py by default\n";
 
 using Table = void (*)(Report&, const Settings&);
 // In the order in which they run: from the third on the process keeps freed memory.
@@ -42,6 +43,8 @@ void run(const std::vector<std::string>& arguments) {
       settings.quick = true;
     } else if (arguments[i] == "--threads" && i + 1 < arguments.size()) {
       settings.threads = std::stoi(arguments[++i]);
+    } else if (arguments[i] == "--authors-step" && i + 1 < arguments.size()) {
+      settings.authors_step = arguments[++i];
     } else if (arguments[i] == "--peak" && i + 2 < arguments.size()) {
       at::set_num_threads(settings.threads);
       return print_peak_memory(arguments[i + 1], std::stoll(arguments[i + 2]));

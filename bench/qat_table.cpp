@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 #include <torch/utils.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
@@ -62,12 +63,13 @@ class Training {
 // The PyTorch program.
 class Python {
  public:
-  // Nothing if there is no Python with PyTorch.
-  static std::unique_ptr<Python> start() {
+  // Nothing if there is no Python with PyTorch. `script` is the program.
+  static std::unique_ptr<Python> start(const std::string& script) {
+    if (!std::filesystem::exists(script))
+      throw std::runtime_error("there is no " + script + ": name authors_step.py with --authors-step FILE.");
     // Debian's own first: the one in PATH may be another, without Debian's packages.
     for (const char* const program : {"/usr/bin/python3", "python3"}) {
-      auto process = std::make_unique<LineProcess>(
-          std::vector<std::string>{program, SADAM_BENCH_FOLDER "/authors_step.py"});
+      auto process = std::make_unique<LineProcess>(std::vector<std::string>{program, script});
       if (const auto threads = process->ask("threads 0"))
         return std::unique_ptr<Python>(new Python(std::move(process), std::stoi(*threads)));
     }
@@ -173,7 +175,7 @@ void qat_table(Report& report, const Settings& settings) {
   base::keep_freed_memory();
   torch::manual_seed(1);
   auto batch = random_batch();
-  const auto python = Python::start();
+  const auto python = Python::start(settings.authors_step);
 
   Training adamw(batch);
   adamw.use(AdamWOptions());

@@ -11,7 +11,8 @@ namespace sadam::bench {
 /// What the command line asks for.
 struct Settings {
   bool quick = false;
-  int threads = 2;  ///< the budgets are for two
+  int threads = 2;                                     ///< the budgets are for two
+  std::string authors_step = "bench/authors_step.py";  ///< the PyTorch program of qat_table
 };
 
 /// The fused update against torch::optim::AdamW and against a copy.

@@ -25,6 +25,11 @@ inline std::string duration(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
+/// "1 run", "3 runs".
+inline std::string counted(std::uint64_t count, const std::string& thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
 /// "512 B", "3.4 MiB", "1.2 GiB".
 inline std::string memory(std::int64_t bytes) {
   constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -9,6 +9,7 @@
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/output_width.h"
 #include "report/comparison.h"
 #include "report/named_run.h"
 
@@ -19,7 +20,8 @@ constexpr const char* kCompareHelp =
     "Puts runs side by side: what differs in their recipes, what came of it, and the accuracy after each "
     "epoch.\n\n"
     "  sadam compare runs/adamw runs/sadam\n"
-    "  sadam compare adamw sadam                   the same: names are looked up below --root\n"
+    "  sadam compare adamw sadam                   the same: a run is named by its path or by its name below "
+    "--root\n"
     "  sadam compare --by-seed runs/adamw-* runs/sadam-*\n"
     "                                              runs that differ only in the seed become mean ± "
     "deviation\n\n"
@@ -45,7 +47,7 @@ void compare_now(const CompareArguments& arguments) {
   else if (arguments.csv)
     std::cout << to_csv(comparison);
   else
-    std::cout << to_text(comparison);
+    std::cout << to_text(comparison, output_width());
   std::cout.flush();
   for (const auto& warning : comparison.warnings) std::cerr << "sadam: " << base::printable(warning) << '\n';
 }
@@ -55,7 +57,8 @@ void compare_now(const CompareArguments& arguments) {
 void add_compare(CLI::App& app) {
   auto arguments = std::make_shared<CompareArguments>();
   auto& command = add_command(app, "compare", kCompareHelp);
-  command.add_option("runs", arguments->runs, "Folders or names of runs")->type_name("RUN");
+  command.add_option("runs", arguments->runs, "Runs, each by its path or by its name below --root")
+      ->type_name("RUN");
   command.add_option("--root", arguments->root, "Folder in which names are looked up")
       ->capture_default_str()
       ->type_name("FOLDER");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/output_width.h"
 #include "cli/stop_signal.h"
 #include "data/check.h"
 #include "data/data_set.h"
@@ -154,7 +155,7 @@ void list_data(const DataArguments& arguments) {
                "built in",
                fmt::format("{} classes, {} pixels, made as needed", shape.classes, shape.pixels)});
   }
-  std::cout << to_text(table);
+  std::cout << to_text(table, output_width());
 }
 
 // Runs a subcommand; Ctrl-C ends it with a word and the status that shells expect.

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/output_width.h"
 #include "report/text_table.h"
 #include "train/recipe/source.h"
 #include "train/setup.h"
@@ -25,7 +26,7 @@ void print_recipe_fields() {
   table.columns = {{"field", "field"}, {"type", "type"}, {"default", "default"}, {"meaning", "meaning"}};
   for (const auto& field : train::recipe_fields())
     table.add({field.name, field.type, field.standard, field.meaning});
-  std::cout << to_text(table);
+  std::cout << to_text(table, output_width());
 }
 
 void print_program() {

@@ -9,6 +9,7 @@
 #include "base/allocation.h"
 #include "base/usage_error.h"
 #include "cli/commands.h"
+#include "cli/parse_failure.h"
 #include "cli/polite_threads.h"
 
 namespace {
@@ -32,27 +33,32 @@ int fail(const std::string& sentence, int status) {
   return status;
 }
 
+// What was printed may have been lost only now: a full disk shows when the last bytes are handed over.
+int finish_output() {
+  std::cout.flush();
+  return std::cout ? 0 : fail("cannot write to standard output: is the disk full?", 1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   sadam::cli::use_polite_threads(argv);
   sadam::base::keep_freed_memory();
+  using namespace sadam::cli;
   CLI::App app(kIntroduction, "sadam");
   app.set_version_flag("--version", SADAM_VERSION);
   app.require_subcommand(1);
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return "sadam: " + first_line(error.what()) + "; see '" + failed->get_name() + " --help'.\n";
+    return "sadam: " + parse_failure(*failed, error) + "\n";
   });
-  using namespace sadam::cli;
   for (auto* const add :
        {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare, add_info})
     add(app);
   try {
     app.parse(argc, argv);
-    std::cout.flush();
-    return std::cout ? 0 : fail("cannot write to standard output.", 1);
+    return finish_output();
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? finish_output() : 2;  // help is an "error" with status 0
   } catch (const Interrupted&) {
     return 130;
   } catch (const sadam::UsageError& error) {

@@ -5,6 +5,7 @@
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/output_width.h"
 #include "cli/reproduce.h"
 #include "cli/stop_signal.h"
 #include "reproduce/execute.h"
@@ -39,7 +40,8 @@ void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
   } else if (arguments.json) {
     std::cout << to_json(to_flat(plan));
   } else {
-    std::cout << '\n' << to_report(plan, unavailable, arguments.markdown);
+    std::cout << '\n'
+              << to_report(plan, unavailable, {.markdown = arguments.markdown, .width = output_width()});
   }
 }
 
@@ -63,6 +65,10 @@ void reproduce_table(const ReproduceArguments& arguments) {
   if (execution.unavailable.size() == plan.table.columns.size())
     throw Error("nothing could be run: " + execution.unavailable.begin()->second);
   print(plan, arguments, execution.unavailable);
+  if (const auto sentence = about_elsewhere(execution); !sentence.empty()) {
+    std::cout.flush();
+    std::cerr << '\n' << sentence << '\n';
+  }
   if (execution.stopped) {
     std::cerr << "Stopped and saved; the same command goes on.\n";
     throw Interrupted();
@@ -70,6 +76,14 @@ void reproduce_table(const ReproduceArguments& arguments) {
 }
 
 }  // namespace
+
+std::string about_elsewhere(const reproduce::Execution& execution) {
+  if (execution.elsewhere.empty()) return "";
+  std::string runs;
+  for (const auto& run : execution.elsewhere) runs += (runs.empty() ? "" : "; ") + run;
+  return "Another process is working on what is still missing (" + runs +
+         "): the same command shows it when that has ended.";
+}
 
 void add_reproduce(CLI::App& app) {
   auto arguments = std::make_shared<ReproduceArguments>();
@@ -80,8 +94,11 @@ void add_reproduce(CLI::App& app) {
   command
       .add_option("--only", request.only,
                   "Columns, rows, or column/row (curves: also figures), separated by commas")
-      ->delimiter(',');
-  command.add_option("--seeds", request.seeds, "Seeds, separated by commas")->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--seeds", arguments->seeds, "Seeds, separated by commas")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
   command.add_option("--epochs", arguments->epochs, "Epochs instead of the paper's")
       ->check(CLI::Range(1, 1'000'000));
   command.add_option("--set", request.set, "Changes a field of every run, such as data.root=/big/data")
@@ -91,9 +108,9 @@ void add_reproduce(CLI::App& app) {
   command.add_option("--root", request.root, "Folder of the runs")->capture_default_str();
   command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");
   command.add_flag("--show", arguments->show, "Trains nothing: the table or pictures of what is there");
-  auto* const csv = command.add_flag("--csv", arguments->csv, "The table for other programs");
+  auto* const csv = command.add_flag("--csv", arguments->csv, "The table for other programs, a row a method");
   auto* const json =
-      command.add_flag("--json", arguments->json, "The table for other programs")->excludes(csv);
+      command.add_flag("--json", arguments->json, "The same as an array of objects")->excludes(csv);
   command.add_flag("--markdown", arguments->markdown, "The table for a document")
       ->excludes(csv)
       ->excludes(json);

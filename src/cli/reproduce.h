@@ -3,14 +3,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "reproduce/execute.h"
 #include "reproduce/plan.h"
+#include "reproduce/seeds.h"
 
 namespace sadam::cli {
 
 struct ReproduceArguments {
   std::string table;
-  reproduce::Request request;
+  reproduce::Request request;  ///< all but what stands below
+  std::vector<std::string> seeds;
   std::int64_t epochs = 0;
   bool no_controls = false;
   bool plan_only = false;
@@ -25,9 +29,14 @@ struct ReproduceArguments {
     auto full = request;
     full.controls = !no_controls;
     if (epochs > 0) full.epochs = epochs;
+    for (const auto& list : seeds)
+      for (const auto seed : reproduce::seeds_in(list)) full.seeds.push_back(seed);
     return full;
   }
 };
+
+/// What becomes of runs that another process has, as a sentence; "" if there are none.
+std::string about_elsewhere(const reproduce::Execution& execution);
 
 /// `sadam reproduce curves`.
 void reproduce_curves(const ReproduceArguments& arguments);

@@ -3,6 +3,7 @@
 
 #include "base/usage_error.h"
 #include "cli/commands.h"
+#include "cli/output_width.h"
 #include "cli/reproduce.h"
 #include "cli/stop_signal.h"
 #include "reproduce/curves.h"
@@ -57,7 +58,8 @@ void draw(const Drawing& drawing, const ReproduceArguments& arguments, std::ostr
   const auto files = write_figure(drawing.figure, drawing.curves, arguments.request.root);
   if (!arguments.csv && !arguments.json)
     out << '\n'
-        << to_report(drawing.figure, drawing.curves, drawing.execution.unavailable, arguments.markdown);
+        << to_report(drawing.figure, drawing.curves, drawing.execution.unavailable,
+                     {.markdown = arguments.markdown, .width = output_width()});
   out << "\nThe picture is in " << files.picture.string() << ", its numbers are in " << files.numbers.string()
       << ".\n";
 }
@@ -83,7 +85,10 @@ void reproduce_curves(const ReproduceArguments& arguments) {
   auto& out = for_programs ? std::cerr : std::cout;
   std::vector<Drawing> drawn;
   std::vector<std::string> left_out;
+  std::vector<std::string> elsewhere;
   for (auto& drawing : drawings) {
+    if (auto sentence = about_elsewhere(drawing.execution); !sentence.empty())
+      elsewhere.push_back(std::move(sentence));
     drawing.curves = read_curves(drawing.figure.plan);
     if (!drawing.curves.curves.empty()) {
       draw(drawing, arguments, out);
@@ -93,10 +98,11 @@ void reproduce_curves(const ReproduceArguments& arguments) {
     left_out.push_back(drawing.figure.recipe.title +
                        " is left out: " + why_empty(drawing, arguments.request.root));
   }
-  if (drawn.empty() && !stopped) throw Error(left_out.front());
+  if (drawn.empty() && !stopped) throw Error(elsewhere.empty() ? left_out.front() : elsewhere.front());
   if (!stopped)
     for (const auto& sentence : left_out) out << '\n' << sentence << '\n';
   if (for_programs) print_points(drawn, arguments.json);
+  for (const auto& sentence : elsewhere) std::cerr << '\n' << sentence << '\n';
   if (stopped) {
     std::cerr << "Stopped and saved; the same command goes on.\n";
     throw Interrupted();

@@ -1,17 +1,22 @@
 #include <sadam/error.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include "base/display_width.h"
+#include "base/quantities.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/output_width.h"
 #include "report/run_list.h"
 #include "report/text_table.h"
+#include "report/wrap.h"
 
 namespace sadam::cli {
 namespace {
@@ -24,16 +29,42 @@ constexpr const char* kRunsHelp =
     "  sadam runs --csv > runs.csv                 every result and every recipe field\n\n"
     "--where and --sort take a column (name, state, data, model, optimizer, seed, epochs, best, last, brake, "
     "time,\n"
-    "steps, best_epoch, test_loss, lgi, step_time, evaluate_time, memory, folder) or a recipe field such as\n"
-    "optimizer.probes. Accuracies are in per cent, times in seconds without evaluation, memory is in bytes.";
+    "steps, best_epoch, test_loss, lgi, step_time, evaluate_time, memory, skipped, non_finite_probes, "
+    "within_noise,\n"
+    "folder) or a recipe field such as optimizer.probes. The columns skipped (steps without a finite loss or "
+    "gradient),\n"
+    "bad probes and in noise (steps whose probes drowned in rounding) are shown where they are not 0. "
+    "Accuracies are in\n"
+    "per cent, times in seconds without evaluation, memory is in bytes.";
 
 struct RunsArguments {
   report::RunQuery query;
+  bool root_given = false;
   bool csv = false;
   bool json = false;
 };
 
+// A folder that was asked for by name and is not there was misspelt; before the first run there is no `runs`.
+void check_root(const RunsArguments& arguments) {
+  const auto& root = arguments.query.root;
+  std::error_code trouble;
+  const auto kind = std::filesystem::status(root, trouble).type();
+  if (kind == std::filesystem::file_type::not_found) {
+    if (arguments.root_given) throw Error("there is no folder " + root.string() + ": correct --root.");
+  } else if (kind != std::filesystem::file_type::directory) {
+    throw Error(root.string() + " is not a folder that can be read: correct --root.");
+  }
+}
+
+void print_table(const report::RunList& list) {
+  const auto width = output_width();
+  std::cout << to_text(list.brief, width);
+  for (const auto& sentence : list.irregularities)
+    std::cout << '\n' << report::wrapped(base::printable(sentence), width) << '\n';
+}
+
 void list_now(const RunsArguments& arguments) {
+  check_root(arguments);
   const auto list = report::list_runs(arguments.query);
   const auto root = arguments.query.root.string();
   if (arguments.json)
@@ -41,17 +72,18 @@ void list_now(const RunsArguments& arguments) {
   else if (arguments.csv)
     std::cout << to_csv(list.full);
   else if (!list.full.rows.empty())
-    std::cout << to_text(list.brief);
+    print_table(list);
   else if (list.found == 0)
     std::cerr << fmt::format("There are no runs below {}; 'sadam train' makes one.\n", root);
   else
-    std::cerr << fmt::format("Below {} there are {} runs, and none matches.\n", root, list.found);
+    std::cerr << fmt::format("Below {} there {} {}, and none matches.\n", root,
+                             list.found == 1 ? "is" : "are", base::counted(list.found, "run"));
 
   std::cout.flush();
   for (const auto& problem : list.problems) std::cerr << "sadam: " << base::printable(problem) << '\n';
   if (list.damaged > 0)
-    throw Error(fmt::format("{} of {} runs below {} cannot be read; the reasons are above.", list.damaged,
-                            list.found, root));
+    throw Error(fmt::format("{} of {} below {} cannot be read; the reasons are above.", list.damaged,
+                            base::counted(list.found, "run"), root));
 }
 
 }  // namespace
@@ -60,7 +92,9 @@ void add_runs(CLI::App& app) {
   auto arguments = std::make_shared<RunsArguments>();
   auto& command = add_command(app, "runs", kRunsHelp);
   auto& query = arguments->query;
-  command.add_option("--root", query.root, "Folder of the runs")->capture_default_str()->type_name("FOLDER");
+  const auto* const root = command.add_option("--root", query.root, "Folder of the runs")
+                               ->capture_default_str()
+                               ->type_name("FOLDER");
   command.add_option("--where", query.where, "Only runs of which this holds; may be given several times")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
@@ -69,7 +103,10 @@ void add_runs(CLI::App& app) {
   auto* csv =
       command.add_flag("--csv", arguments->csv, "Comma-separated values, for spreadsheets and data frames");
   command.add_flag("--json", arguments->json, "An array of objects, for programs")->excludes(csv);
-  command.callback([arguments] { list_now(*arguments); });
+  command.callback([arguments, root] {
+    arguments->root_given = root->count() > 0;
+    list_now(*arguments);
+  });
 }
 
 }  // namespace sadam::cli

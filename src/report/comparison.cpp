@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/quantities.h"
+#include "report/irregularities.h"
 #include "report/recipe_values.h"
 
 namespace sadam::report {
@@ -59,17 +60,15 @@ std::vector<Difference> differences_between(const std::vector<Entrant>& entrants
 }
 
 std::function<std::string(double)> digits(int count) {
-  return [count](double value) { return fmt::format("{:.{}f}", value, count); };
+  return [count](double value) { return base::decimal(value, count); };
 }
 
-std::string whole_or_not(double value) {
-  return value == std::round(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.1f}", value);
-}
+std::string whole_or_not(double value) { return base::decimal(value, value == std::round(value) ? 0 : 1); }
 
 template <typename Take>
 Measure measure(std::string key, std::string title, std::function<std::string(double)> format,
                 const std::vector<Entrant>& entrants, const Take& take) {
-  Measure result{std::move(key), std::move(title), std::move(format), {}};
+  Measure result{std::move(key), std::move(title), std::move(format), {}, false};
   for (const auto& entrant : entrants) {
     auto& values = result.values.emplace_back();
     for (const auto& run : entrant.runs)
@@ -84,10 +83,10 @@ std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
     return fraction ? std::optional(100 * *fraction) : std::nullopt;
   };
   const auto size = [](double bytes) { return base::memory(std::llround(bytes)); };
-  const auto milliseconds = [](double seconds) { return fmt::format("{:.1f} ms", 1000 * seconds); };
+  const auto milliseconds = [](double seconds) { return base::decimal(1000 * seconds, 1) + " ms"; };
   const auto row = [&](const char* key, const char* title, std::function<std::string(double)> format,
                        const auto& take) { return measure(key, title, std::move(format), entrants, take); };
-  return {
+  std::vector<Measure> results = {
       row("best", "best accuracy, %", digits(2), [&](Run run) { return percent(run.best_accuracy); }),
       row("last", "last accuracy, %", digits(2), [&](Run run) { return percent(run.last_accuracy); }),
       row("best_epoch", "epoch of the best", whole_or_not, [](Run run) { return run.best_epoch; }),
@@ -100,6 +99,15 @@ std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
       row("memory", "peak memory", size, [](Run run) { return run.peak_memory; }),
       row("epochs", "epochs done", whole_or_not, [](Run run) { return std::optional(run.epochs_done); }),
   };
+  const auto count = [&](const char* key, const char* title, std::int64_t train::StepCounts::*field) {
+    results.push_back(
+        row(key, title, whole_or_not, [=](Run run) { return std::optional(run.counts.*field); }));
+    results.back().only_if_any = true;
+  };
+  count("skipped", "steps skipped", &train::StepCounts::skipped);
+  count("non_finite_probes", "probes not finite", &train::StepCounts::non_finite_probes);
+  count("within_noise", "steps probed within rounding", &train::StepCounts::within_noise);
+  return results;
 }
 
 std::vector<Measure> accuracy_of(const std::vector<Entrant>& entrants) {
@@ -126,11 +134,16 @@ std::vector<std::string> warnings_about(const std::vector<Entrant>& entrants) {
     for (const auto& run : entrant.runs) {
       if (!run.problem.empty()) warnings.push_back(run.problem);
       if (run.state == RunState::finished) continue;
-      warnings.push_back(fmt::format("{} is {} after {} of {} epochs: its numbers are not final.", run.name,
-                                     run.state == RunState::running ? "still running" : "stopped",
-                                     run.epochs_done, run.recipe->train.epochs));
+      warnings.push_back(
+          fmt::format("{} is {} after {} of {}: its numbers are not final.", run.name,
+                      run.state == RunState::running ? "still running" : "stopped", run.epochs_done,
+                      base::counted(static_cast<std::uint64_t>(run.recipe->train.epochs), "epoch")));
     }
   }
+  std::vector<const RunSummary*> runs;
+  for (const auto& entrant : entrants)
+    for (const auto& run : entrant.runs) runs.push_back(&run);
+  for (auto& sentence : irregularities(runs)) warnings.push_back(std::move(sentence));
   return warnings;
 }
 

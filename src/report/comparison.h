@@ -24,6 +24,7 @@ struct Measure {
   std::string title;  ///< for people
   std::function<std::string(double)> format;
   std::vector<std::vector<double>> values;  ///< for each entrant, one value a run that has it
+  bool only_if_any = false;                 ///< a person wants to see it only where it is not zero
 };
 
 struct Comparison {
@@ -32,15 +33,15 @@ struct Comparison {
   std::vector<Difference> differences;
   std::vector<Measure> results;
   std::vector<Measure> accuracy;      ///< per cent on the test set, a measure an epoch
-  std::vector<std::string> warnings;  ///< sentences: runs that are not finished, files that were cut short
+  std::vector<std::string> warnings;  ///< sentences: what is not finished, cut short, or went wrong
 };
 
 /// The runs must have recipes, as those from named_runs() have. With `by_seed`, runs that differ only in the
 /// seed are one entrant.
 Comparison compare(std::vector<RunSummary> runs, bool by_seed);
 
-/// One table: recipes, results, accuracies.
-std::string to_text(const Comparison& comparison);
+/// One table: recipes, results, accuracies. `width` as for tables.
+std::string to_text(const Comparison& comparison, std::size_t width = 0);
 /// The same, a column an entrant; with `by_seed` a second one with its deviations.
 std::string to_csv(const Comparison& comparison);
 /// An array with an object for each entrant.

@@ -1,6 +1,8 @@
 // A comparison for people and for programs.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/comparison.h"
 #include "report/json.h"
 #include "report/statistics.h"
@@ -24,7 +26,7 @@ Cell measure_cell(const Measure& measure, std::size_t entrant) {
 
 Cell deviation_cell(const std::vector<double>& values) {
   const auto spread = deviation(values);
-  return spread ? Cell(*spread, fmt::format("{}", *spread)) : Cell();
+  return spread ? Cell::number(*spread, 4) : Cell();
 }
 
 Json mean_json(const std::vector<double>& values) {
@@ -33,12 +35,19 @@ Json mean_json(const std::vector<double>& values) {
 
 Json deviation_json(const std::vector<double>& values) { return json_value(deviation_cell(values).value); }
 
+bool is_zero(const Measure& measure) {
+  for (const auto& values : measure.values)
+    if (std::any_of(values.begin(), values.end(), [](double value) { return value != 0; })) return false;
+  return true;
+}
+
 void add_blank(TextTable& table) { table.add(std::vector<Cell>(table.columns.size(), Cell(""))); }
 
 void add_measures(TextTable& table, const std::vector<Measure>& measures) {
   if (measures.empty()) return;
   add_blank(table);
   for (const auto& measure : measures) {
+    if (measure.only_if_any && is_zero(measure)) continue;
     std::vector<Cell> row = {measure.title};
     for (std::size_t i = 0; i < measure.values.size(); ++i) row.push_back(measure_cell(measure, i));
     table.add(std::move(row));
@@ -64,7 +73,7 @@ class CsvRow {
 
 }  // namespace
 
-std::string to_text(const Comparison& comparison) {
+std::string to_text(const Comparison& comparison, std::size_t width) {
   TextTable table;
   table.columns.push_back({"field", ""});
   for (const auto& entrant : comparison.entrants)
@@ -87,7 +96,7 @@ std::string to_text(const Comparison& comparison) {
   }
   add_measures(table, comparison.results);
   add_measures(table, comparison.accuracy);
-  return to_text(table);
+  return to_text(table, width);
 }
 
 std::string to_csv(const Comparison& comparison) {

@@ -3,28 +3,10 @@
 #include <algorithm>
 #include <system_error>
 
-#include <fmt/format.h>
-
-#include "base/nearest.h"
 #include "base/usage_error.h"
 
 namespace sadam::report {
 namespace {
-
-bool holds_run(const std::filesystem::path& folder) {
-  std::error_code trouble;
-  return std::filesystem::exists(train::RunPaths{folder}.recipe(), trouble);
-}
-
-train::RunPaths find_named_run(const std::string& name, const std::filesystem::path& root) {
-  if (holds_run(name)) return {name};
-  if (holds_run(root / name)) return {root / name};
-  std::vector<std::string> valid;
-  for (const auto& paths : train::find_runs(root))
-    valid.push_back(paths.folder.lexically_relative(root).string());
-  throw UsageError(fmt::format("there is no run '{}', neither as a folder nor below {}{}", name,
-                               root.string(), valid.empty() ? "" : base::suggestion(name, valid)));
-}
 
 bool is_same_folder(const std::filesystem::path& a, const std::filesystem::path& b) {
   std::error_code trouble;
@@ -36,7 +18,7 @@ bool is_same_folder(const std::filesystem::path& a, const std::filesystem::path&
 std::vector<RunSummary> named_runs(const std::vector<std::string>& names, const std::filesystem::path& root) {
   std::vector<RunSummary> runs;
   for (const auto& name : names) {
-    const auto paths = find_named_run(name, root);
+    const auto paths = train::find_run(name, root);
     if (std::any_of(runs.begin(), runs.end(),
                     [&](const auto& run) { return is_same_folder(run.folder, paths.folder); }))
       throw UsageError("the run '" + name + "' is given twice; leave one out");

@@ -12,6 +12,7 @@
 #include "base/nearest.h"
 #include "base/quantities.h"
 #include "base/usage_error.h"
+#include "report/irregularities.h"
 #include "report/recipe_values.h"
 #include "report/run_summary.h"
 #include "train/recipe/field_table.h"
@@ -19,10 +20,13 @@
 namespace sadam::report {
 namespace {
 
+/// Whether a column is among those that fit a terminal.
+enum class Brief { yes, no, if_any };  // if_any: where it is not 0 for some run
+
 /// A column of the list: what it is called and where it comes from.
 struct RunColumn {
   Column column;
-  bool brief;
+  Brief brief;
   std::function<Cell(const RunSummary&)> cell;
 };
 
@@ -54,45 +58,54 @@ std::vector<RunColumn> run_columns() {
   using Run = const RunSummary&;
   using Recipe = const train::Recipe&;
   return {
-      {{"name", "run"}, true, [](Run run) { return Cell(run.name); }},
-      {{"state", "state"}, true, [](Run run) { return Cell(std::string(to_string(run.state))); }},
-      {{"data", "data"}, true, from_recipe([](Recipe recipe) { return Cell(recipe.data.name); })},
-      {{"model", "model"}, true, from_recipe([](Recipe recipe) { return Cell(short_model(recipe)); })},
-      {{"optimizer", "optimizer"}, true, from_recipe([](Recipe recipe) {
+      {{"name", "run"}, Brief::yes, [](Run run) { return Cell(run.name); }},
+      {{"state", "state"}, Brief::yes, [](Run run) { return Cell(std::string(to_string(run.state))); }},
+      {{"data", "data"}, Brief::yes, from_recipe([](Recipe recipe) { return Cell(recipe.data.name); })},
+      {{"model", "model"}, Brief::yes, from_recipe([](Recipe recipe) { return Cell(short_model(recipe)); })},
+      {{"optimizer", "optimizer"}, Brief::yes, from_recipe([](Recipe recipe) {
          return Cell(short_optimizer(recipe));
        })},
-      {{"seed", "seed", Align::right}, true, from_recipe([](Recipe recipe) {
+      {{"seed", "seed", Align::right}, Brief::yes, from_recipe([](Recipe recipe) {
          return Cell::count(recipe.seed);
        })},
-      {{"epochs", "epochs", Align::right}, true, epochs_cell},
-      {{"best", "best %", Align::right}, true, [](Run run) { return percent_cell(run.best_accuracy); }},
-      {{"last", "last %", Align::right}, true, [](Run run) { return percent_cell(run.last_accuracy); }},
-      {{"brake", "brake", Align::right}, true, [](Run run) { return number_cell(run.mean_brake, 2); }},
-      {{"time", "time", Align::right}, true, [](Run run) { return duration_cell(run.train_seconds); }},
-      {{"steps", "steps", Align::right}, false, [](Run run) { return Cell::count(run.steps); }},
+      {{"epochs", "epochs", Align::right}, Brief::yes, epochs_cell},
+      {{"best", "best %", Align::right}, Brief::yes, [](Run run) { return percent_cell(run.best_accuracy); }},
+      {{"last", "last %", Align::right}, Brief::yes, [](Run run) { return percent_cell(run.last_accuracy); }},
+      {{"brake", "brake", Align::right}, Brief::yes, [](Run run) { return number_cell(run.mean_brake, 2); }},
+      {{"time", "time", Align::right}, Brief::yes, [](Run run) { return duration_cell(run.train_seconds); }},
+      {{"steps", "steps", Align::right}, Brief::no, [](Run run) { return Cell::count(run.steps); }},
       {{"best_epoch", "epoch of best", Align::right},
-       false,
+       Brief::no,
        [](Run run) { return run.best_epoch ? Cell::count(*run.best_epoch) : Cell(); }},
       {{"test_loss", "test loss", Align::right},
-       false,
+       Brief::no,
        [](Run run) { return number_cell(run.last_test_loss, 4); }},
-      {{"lgi", "ρ", Align::right}, false, [](Run run) { return number_cell(run.mean_lgi, 3); }},
+      {{"lgi", "ρ", Align::right}, Brief::no, [](Run run) { return number_cell(run.mean_lgi, 3); }},
       {{"step_time", "time per step", Align::right},
-       false,
+       Brief::no,
        [](Run run) {
          return run.seconds_per_step
-                    ? Cell(*run.seconds_per_step, fmt::format("{:.1f} ms", 1000 * *run.seconds_per_step))
+                    ? Cell(*run.seconds_per_step, base::decimal(1000 * *run.seconds_per_step, 1) + " ms")
                     : Cell();
        }},
       {{"evaluate_time", "evaluation", Align::right},
-       false,
+       Brief::no,
        [](Run run) { return duration_cell(run.evaluate_seconds); }},
       {{"memory", "memory", Align::right},
-       false,
+       Brief::no,
        [](Run run) {
          return run.peak_memory ? Cell(*run.peak_memory, base::memory(*run.peak_memory)) : Cell();
        }},
-      {{"folder", "folder"}, false, [](Run run) { return Cell(run.folder.string()); }},
+      {{"skipped", "skipped", Align::right},
+       Brief::if_any,
+       [](Run run) { return Cell::count(run.counts.skipped); }},
+      {{"non_finite_probes", "bad probes", Align::right},
+       Brief::if_any,
+       [](Run run) { return Cell::count(run.counts.non_finite_probes); }},
+      {{"within_noise", "in noise", Align::right},
+       Brief::if_any,
+       [](Run run) { return Cell::count(run.counts.within_noise); }},
+      {{"folder", "folder"}, Brief::no, [](Run run) { return Cell(run.folder.string()); }},
   };
 }
 
@@ -107,7 +120,12 @@ class RunTable {
   }
 
   const std::vector<Column>& columns() const { return columns_; }
-  bool is_brief(std::size_t index) const { return index < summaries_.size() && summaries_[index].brief; }
+  bool is_brief(std::size_t index, const std::vector<std::vector<Cell>>& rows) const {
+    if (index >= summaries_.size() || summaries_[index].brief == Brief::no) return false;
+    return summaries_[index].brief == Brief::yes ||
+           std::any_of(rows.begin(), rows.end(),
+                       [&](const auto& row) { return row[index].value != Value(std::int64_t{0}); });
+  }
 
   std::size_t index_of(const std::string& key, std::string_view option) const {
     const auto found = std::find(keys_.begin(), keys_.end(), key);
@@ -192,7 +210,7 @@ TextTable brief_part(const TextTable& full, const RunTable& table) {
   TextTable brief;
   std::vector<std::size_t> indices(full.columns.size());
   std::iota(indices.begin(), indices.end(), std::size_t{0});
-  std::erase_if(indices, [&](std::size_t i) { return !table.is_brief(i); });
+  std::erase_if(indices, [&](std::size_t i) { return !table.is_brief(i, full.rows); });
   for (const auto i : indices) brief.columns.push_back(full.columns[i]);
   for (const auto& row : full.rows) {
     std::vector<Cell> cells;
@@ -212,7 +230,9 @@ RunList list_runs(const RunQuery& query) {
 
   RunList list;
   list.full.columns = table.columns();
-  for (const auto& run : summarise_all(query.root)) {
+  const auto runs = summarise_all(query.root);
+  std::vector<const RunSummary*> listed;
+  for (const auto& run : runs) {
     ++list.found;
     auto row = table.row(run);
     const bool wanted = std::all_of(conditions.begin(), conditions.end(),
@@ -222,8 +242,11 @@ RunList list_runs(const RunQuery& query) {
       list.problems.push_back(run.problem);
       if (run.state == RunState::damaged) ++list.damaged;
     }
-    if (wanted) list.full.add(std::move(row));
+    if (!wanted) continue;
+    list.full.add(std::move(row));
+    listed.push_back(&run);
   }
+  list.irregularities = irregularities(listed);
   sort_rows(list.full.rows, sorted_by, query.reverse);
   list.brief = brief_part(list.full, table);
   return list;

@@ -23,8 +23,9 @@ struct RunList {
   /// A sentence for each run in the list that was cut short or is damaged, and for each damaged one of which
   /// it cannot be said whether it belongs there.
   std::vector<std::string> problems;
-  std::size_t found = 0;    ///< runs below the root, before filtering
-  std::size_t damaged = 0;  ///< how many of the problems are damaged files
+  std::vector<std::string> irregularities;  ///< sentences on steps that were skipped and the like
+  std::size_t found = 0;                    ///< runs below the root, before filtering
+  std::size_t damaged = 0;                  ///< how many of the problems are damaged files
 };
 
 /// Throws a UsageError for a column or field that does not exist, with the nearest one that does.

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -42,12 +41,12 @@ void take_steps(RunSummary& run, const std::vector<train::StepEvent>& steps) {
   for (const auto& step : steps) {
     brake += step.brake;
     lgi += step.lgi;
+    run.counts.add(step);
   }
   const auto count = static_cast<double>(steps.size());
   run.steps = steps.back().step;
   run.mean_brake = brake / count;
-  if (std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.probed; }))
-    run.mean_lgi = lgi / count;
+  if (run.counts.probed > 0) run.mean_lgi = lgi / count;
 }
 
 void take_epochs(RunSummary& run, std::vector<train::EpochEvent> epochs) {
@@ -68,6 +67,15 @@ void take_epochs(RunSummary& run, std::vector<train::EpochEvent> epochs) {
   run.evaluate_seconds = last.evaluate_seconds;
   if (last.step > 0) run.seconds_per_step = last.train_seconds / static_cast<double>(last.step);
   run.peak_memory = last.peak_memory;
+}
+
+bool has_diverged(const RunSummary& run, const std::vector<train::StepEvent>& steps) {
+  if (run.epochs.empty()) return false;
+  const auto& last = run.epochs.back();
+  train::StepCounts counts;
+  for (const auto& step : steps)
+    if (step.epoch == last.epoch) counts.add(step);
+  return !train::divergence(last, counts).empty();
 }
 
 }  // namespace
@@ -106,6 +114,7 @@ RunSummary summarise(const train::RunPaths& paths, std::string name) {
       auto events = train::read_events(paths.events());
       take_steps(run, events.steps);
       take_epochs(run, std::move(events.epochs));
+      run.diverged = has_diverged(run, events.steps);
       for (auto& note : events.notes) run.notes.push_back(std::move(note.text));
       cut_line = events.cut_line;
     }

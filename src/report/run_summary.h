@@ -11,6 +11,7 @@
 #include "train/recipe/recipe.h"
 #include "train/record/events.h"
 #include "train/record/run_folder.h"
+#include "train/record/step_counts.h"
 
 namespace sadam::report {
 
@@ -40,6 +41,9 @@ struct RunSummary {
   std::optional<double> evaluate_seconds;
   std::optional<double> seconds_per_step;   ///< evaluation left out
   std::optional<std::int64_t> peak_memory;  ///< bytes
+
+  train::StepCounts counts;  ///< of all steps: what was skipped, what drowned in rounding
+  bool diverged = false;     ///< in its last epoch, as the trainer says it
 
   std::vector<train::EpochEvent> epochs;
   std::vector<std::string> notes;

@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-#include <fmt/format.h>
+#include "base/quantities.h"
 
 namespace sadam::report {
 
@@ -28,19 +28,21 @@ inline std::optional<double> deviation(std::span<const double> values) {
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
 }
 
-/// Mean and deviation, each as `format` writes a number; the mean alone for one value; "–" for none.
+/// Mean and deviation, each as `format` writes a number; the mean alone for one value, or where it is not
+/// finite; "–" for none.
 template <typename Format>
 requires std::is_invocable_r_v<std::string, Format, double> std::string with_deviation(
     std::span<const double> values, const Format& format) {
   if (values.empty()) return "–";
   std::string text = format(mean(values));
-  if (const auto spread = deviation(values)) text += " ± " + format(*spread);
+  if (const auto spread = deviation(values); spread && std::isfinite(*spread))
+    text += " ± " + format(*spread);
   return text;
 }
 
 /// "15.96 ± 0.29", with so many digits after the point.
 inline std::string with_deviation(std::span<const double> values, int digits) {
-  return with_deviation(values, [digits](double value) { return fmt::format("{:.{}f}", value, digits); });
+  return with_deviation(values, [digits](double value) { return base::decimal(value, digits); });
 }
 
 }  // namespace sadam::report

@@ -1,14 +1,18 @@
 #include "report/text_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <numeric>
 #include <type_traits>
 
 #include <fmt/format.h>
 #include <sadam/error.h>
 
 #include "base/display_width.h"
+#include "base/quantities.h"
 #include "report/json.h"
+#include "report/wrap.h"
 
 namespace sadam::report {
 namespace {
@@ -40,6 +44,73 @@ std::vector<std::size_t> widths_of(const std::vector<Texts>& lines, std::size_t 
   return widths;
 }
 
+constexpr std::string_view gap = "  ";
+
+/// Of some columns, side by side.
+std::size_t width_of(const std::vector<std::size_t>& columns, const std::vector<std::size_t>& widths) {
+  std::size_t width = gap.size() * (columns.size() - 1);
+  for (const auto i : columns) width += widths[i];
+  return width;
+}
+
+/// Some columns of the lines, the first line above a rule.
+std::string block_text(const TextTable& table, const std::vector<Texts>& lines,
+                       const std::vector<std::size_t>& widths, const std::vector<std::size_t>& columns) {
+  std::string out;
+  const auto add_line = [&](const auto& cell) {
+    std::string line;
+    for (const auto i : columns) {
+      if (i != columns.front()) line += gap;
+      line += cell(i);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + '\n';
+  };
+  for (std::size_t l = 0; l < lines.size(); ++l) {
+    add_line([&](std::size_t i) { return pad(lines[l][i], widths[i], table.columns[i].align); });
+    if (l > 0) continue;
+    add_line([&](std::size_t i) {
+      std::string rule;
+      for (std::size_t c = 0; c < widths[i]; ++c) rule += "─";
+      return rule;
+    });
+  }
+  return out;
+}
+
+/// The lines with one column broken between words; what goes on below has nothing in the others.
+std::vector<Texts> with_wrapped(const std::vector<Texts>& lines, std::size_t column, std::size_t width) {
+  std::vector<Texts> result;
+  for (const auto& texts : lines) {
+    auto line = texts;
+    for (auto& part : wrapped_lines(texts[column], width)) {
+      line[column] = std::move(part);
+      result.push_back(line);
+      line.assign(texts.size(), "");
+    }
+  }
+  return result;
+}
+
+/// The columns in groups that fit, each of which begins with the first column.
+std::vector<std::vector<std::size_t>> blocks_within(std::size_t width,
+                                                    const std::vector<std::size_t>& widths) {
+  std::vector<std::vector<std::size_t>> blocks;
+  for (std::size_t i = 1; i < widths.size(); ++i) {
+    if (!blocks.empty()) {
+      auto more = blocks.back();
+      more.push_back(i);
+      if (width_of(more, widths) <= width) {
+        blocks.back() = std::move(more);
+        continue;
+      }
+    }
+    blocks.push_back({0, i});
+  }
+  if (blocks.empty()) blocks.push_back({0});
+  return blocks;
+}
+
 /// In Markdown a bar ends a cell.
 std::string markdown_cell(std::string_view text) {
   std::string result;
@@ -59,8 +130,11 @@ std::string csv_field(std::string text) {
 std::string csv_value(const Value& value) {
   return std::visit(
       [](const auto& held) -> std::string {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, std::monostate>)
           return "";
+        else if constexpr (std::is_same_v<Held, double>)
+          return std::isnan(held) ? "nan" : fmt::format("{}", held);
         else
           return fmt::format("{}", held);
       },
@@ -71,7 +145,7 @@ std::string csv_value(const Value& value) {
 
 Cell::Cell(std::string words) : value(words), text(std::move(words)) {}
 
-Cell Cell::number(double value, int digits) { return {value, fmt::format("{:.{}f}", value, digits)}; }
+Cell Cell::number(double value, int digits) { return {value, base::decimal(value, digits)}; }
 
 Cell Cell::count(std::int64_t value) { return {value, fmt::format("{}", value)}; }
 
@@ -82,25 +156,51 @@ void TextTable::add(std::vector<Cell> row) {
   rows.push_back(std::move(row));
 }
 
-std::string to_text(const TextTable& table) {
-  constexpr std::string_view gap = "  ";
+TextTable without_empty_columns(const TextTable& table) {
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < table.columns.size(); ++i)
+    if (i == 0 || std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+          return !std::holds_alternative<std::monostate>(row[i].value);
+        }))
+      kept.push_back(i);
+  TextTable result;
+  for (const auto i : kept) result.columns.push_back(table.columns[i]);
+  for (const auto& row : table.rows) {
+    auto& cells = result.rows.emplace_back();
+    for (const auto i : kept) cells.push_back(row[i]);
+  }
+  return result;
+}
+
+std::string to_text(const TextTable& table, std::size_t width) {
+  if (table.columns.empty()) return "";
   const auto lines = texts_of(table, base::printable);
   const auto widths = widths_of(lines, 0);
+  std::vector<std::size_t> all(widths.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  if (width == 0 || width_of(all, widths) <= width) return block_text(table, lines, widths, all);
+
+  // Prose can be as narrow as this; where even that does not fit beside the others, it is a block of its own.
+  constexpr std::size_t narrowest_prose = 24;
+  const auto last = all.size() - 1;
+  const bool ends_in_prose = last > 0 && table.columns[last].align == Align::left;
+  const auto rest_of = [&](const std::vector<std::size_t>& block) {
+    return width_of(block, widths) - widths[last];
+  };
+  if (ends_in_prose && rest_of(all) + narrowest_prose <= width) {
+    const auto wrapped = with_wrapped(lines, last, width - rest_of(all));
+    return block_text(table, wrapped, widths_of(wrapped, 0), all);
+  }
   std::string out;
-  for (std::size_t l = 0; l < lines.size(); ++l) {
-    std::string line;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      if (i > 0) line += gap;
-      line += pad(lines[l][i], widths[i], table.columns[i].align);
+  for (const auto& block : blocks_within(width, widths)) {
+    if (!out.empty()) out += '\n';
+    if (ends_in_prose && block.back() == last && width_of(block, widths) > width) {
+      const auto room = std::max(width, rest_of(block) + narrowest_prose) - rest_of(block);
+      const auto wrapped = with_wrapped(lines, last, room);
+      out += block_text(table, wrapped, widths_of(wrapped, 0), block);
+    } else {
+      out += block_text(table, lines, widths, block);
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + '\n';
-    if (l > 0) continue;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      if (i > 0) out += gap;
-      for (std::size_t c = 0; c < widths[i]; ++c) out += "─";
-    }
-    out += '\n';
   }
   return out;
 }

@@ -1,6 +1,7 @@
 // Tables, laid out in one place: for a terminal, for a document, for other programs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@ struct Cell {
   Cell(const char* words) : Cell(std::string(words)) {}
   Cell(Value what, std::string words) : value(std::move(what)), text(std::move(words)) {}
 
+  /// What is not finite is "nan".
   static Cell number(double value, int digits);
   static Cell count(std::int64_t value);
 };
@@ -43,8 +45,13 @@ struct TextTable {
   void add(std::vector<Cell> row);
 };
 
-/// Padded columns under a rule. Control characters are shown as '?'.
-std::string to_text(const TextTable& table);
+/// The table without the columns, the first apart, in which no cell has a value.
+TextTable without_empty_columns(const TextTable& table);
+
+/// Padded columns under a rule. Control characters are shown as '?'. What is wider than `width` columns (0:
+/// nothing is) is made to fit: the words of a last column of prose are wrapped, or else the columns are split
+/// into blocks, each of which begins with the first column.
+std::string to_text(const TextTable& table, std::size_t width = 0);
 /// A GitHub-flavoured Markdown table, readable as it is.
 std::string to_markdown(const TextTable& table);
 /// Keys first, then a line a row, of values rather than texts; quoted as RFC 4180 says. Numbers keep every

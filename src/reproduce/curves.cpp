@@ -1,8 +1,7 @@
 #include "reproduce/curves.h"
 
-#include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <utility>
 
 #include "base/file.h"
 #include "report/statistics.h"
@@ -11,8 +10,6 @@ namespace sadam::reproduce {
 namespace {
 
 using report::Cell;
-
-auto place_of(const Curve& curve) { return std::tuple(curve.column, curve.row, curve.control); }
 
 SeedMean over_seeds(const std::vector<const train::EpochEvent*>& epochs, double train::EpochEvent::*field,
                     double scale) {
@@ -38,23 +35,12 @@ Cell finite_number(double value) { return std::isfinite(value) ? Cell::number(va
 }  // namespace
 
 Curves read_curves(const Plan& plan) {
-  Curves result;
-  auto& curves = result.curves;
-  for (const auto& run : plan.runs) {
-    const train::RunPaths paths{run.folder};
-    if (!std::filesystem::exists(paths.recipe())) continue;
-    auto summary = report::summarise(paths, run.folder.string());
-    if (!summary.problem.empty()) result.problems.push_back(summary.problem);
-    if (summary.epochs.empty()) continue;
-    const Curve wanted{run.column, run.row, run.control, {}, {}};
-    auto curve = std::find_if(curves.begin(), curves.end(),
-                              [&](const Curve& other) { return place_of(other) == place_of(wanted); });
-    if (curve == curves.end()) curve = curves.insert(curve, wanted);
-    curve->runs.push_back(std::move(summary));
+  auto read = read_groups(plan);
+  Curves result{{}, std::move(read.problems), read.irregularities()};
+  for (auto& group : read.groups) {
+    auto points = points_of(group.runs);
+    result.curves.push_back({std::move(group), std::move(points)});
   }
-  std::sort(curves.begin(), curves.end(),
-            [](const Curve& a, const Curve& b) { return place_of(a) < place_of(b); });
-  for (auto& curve : curves) curve.points = points_of(curve.runs);
   return result;
 }
 
@@ -79,12 +65,10 @@ report::TextTable to_points(const Figure& figure, const Curves& curves) {
   }
   for (const auto& curve : curves.curves) {
     for (const auto& point : curve.points) {
-      std::vector<Cell> row = {Cell(figure.recipe.key),
-                               Cell(table.columns[curve.column].key),
-                               Cell(curve.row < table.rows.size() ? table.rows[curve.row].key : "adamw"),
-                               Cell(to_string(curve.control)),
-                               Cell::count(point.epoch),
-                               Cell::count(static_cast<std::int64_t>(point.seeds))};
+      std::vector<Cell> row = {
+          Cell(figure.recipe.key),    Cell(table.columns[curve.column].key),
+          Cell(key_of(table, curve)), Cell(to_string(curve.control)),
+          Cell::count(point.epoch),   Cell::count(static_cast<std::int64_t>(point.seeds))};
       for (const auto& measure : curve_measures()) {
         const auto& values = point.*measure.values;
         row.push_back(finite_number(values.mean));

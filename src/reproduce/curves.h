@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "report/line_chart.h"
-#include "report/run_summary.h"
 #include "report/text_table.h"
 #include "reproduce/figures.h"
+#include "reproduce/groups.h"
+#include "reproduce/render.h"
 
 namespace sadam::reproduce {
 
@@ -30,18 +31,15 @@ struct CurvePoint {
   SeedMean test_loss;
 };
 
-/// One method, or one control of it, in one column.
-struct Curve {
-  std::size_t column = 0;  ///< index into Plan::table.columns
-  std::size_t row = 0;     ///< index into Plan::table.rows; of a `cosine` control: rows.size()
-  Control control = Control::none;
-  std::vector<report::RunSummary> runs;  ///< one a seed, each with an epoch or more
-  std::vector<CurvePoint> points;        ///< by epoch
+/// A group of runs from epoch to epoch.
+struct Curve : Group {
+  std::vector<CurvePoint> points;  ///< by epoch
 };
 
 struct Curves {
-  std::vector<Curve> curves;  ///< by column, row and control; those without a finished epoch are left out
-  std::vector<std::string> problems;  ///< a sentence for each run whose files are cut short or damaged
+  std::vector<Curve> curves;                ///< as read_groups() orders them
+  std::vector<std::string> problems;        ///< a sentence for each run whose files are cut short or damaged
+  std::vector<std::string> irregularities;  ///< sentences on steps that were skipped and the like
 };
 
 /// From whatever runs are there.
@@ -56,7 +54,7 @@ report::LineChart to_chart(const Figure& figure, const Curves& curves);
 /// For each column and method the best accuracy, its epoch, and the last; what is not there, and why; what
 /// differs from the paper. `unavailable` as execute() returns it.
 std::string to_report(const Figure& figure, const Curves& curves,
-                      const std::map<std::size_t, std::string>& unavailable, bool markdown);
+                      const std::map<std::size_t, std::string>& unavailable, const ReportStyle& style);
 
 struct FigureFiles {
   std::filesystem::path picture;  ///< NAME.svg

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "report/statistics.h"
+#include "report/wrap.h"
 #include "reproduce/curves.h"
 
 namespace sadam::reproduce {
@@ -156,21 +157,23 @@ report::LineChart to_chart(const Figure& figure, const Curves& curves) {
 }
 
 std::string to_report(const Figure& figure, const Curves& curves,
-                      const std::map<std::size_t, std::string>& unavailable, bool markdown) {
+                      const std::map<std::size_t, std::string>& unavailable, const ReportStyle& style) {
   const auto& table = figure.plan.table;
-  std::string text = (markdown ? "# " : "") + figure.recipe.title + "\n";
+  const auto width = style.markdown ? 0 : style.width;
+  std::string text = (style.markdown ? "# " : "") + figure.recipe.title + "\n";
+  const auto add = [&](const std::string& sentence) {
+    text += "\n" + report::wrapped(sentence, width) + "\n";
+  };
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     const auto summary = summary_of(table, curves.curves, column);
     if (summary.rows.empty()) continue;
-    text += "\n" + std::string(markdown ? "## " : "") + table.columns[column].title + "\n\n";
-    text += markdown ? to_markdown(summary) : to_text(summary);
+    add((style.markdown ? "## " : "") + table.columns[column].title);
+    text += "\n" + (style.markdown ? to_markdown(summary) : to_text(summary, width));
   }
-  for (const auto& [column, why] : unavailable)
-    text += "\n" + table.columns[column].title + " is left out: " + why + "\n";
-  for (const auto& problem : curves.problems) text += "\n" + problem + "\n";
-  text += "\nWhat differs from the paper:\n";
-  for (const auto& difference : figure.plan.differences) text += "- " + difference + "\n";
-  return text;
+  for (const auto& [column, why] : unavailable) add(table.columns[column].title + " is left out: " + why);
+  for (const auto& sentence : curves.irregularities) add(sentence);
+  for (const auto& problem : curves.problems) add(problem);
+  return text + "\n" + differences_text(figure.plan, style);
 }
 
 }  // namespace sadam::reproduce

@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "reproduce/plan.h"
 
@@ -18,13 +19,17 @@ struct Execution {
   bool stopped = false;  ///< by `stop`, with everything saved
   /// Columns that could not be run, and why: their data or weights are not here.
   std::map<std::size_t, std::string> unavailable;
+  /// Runs that another process is working on, or that need one of those; by their labels.
+  std::vector<std::string> elsewhere;
 };
 
 /// Throws a UsageError if a run that is there was made by another recipe than the plan's: unlike runs never
 /// meet in one table.
 void check_same_recipes(const Plan& plan);
 
-/// Trains every run that is not finished, from where it was left. `out` is told which one is next.
+/// Trains every run that is not finished, from where it was left. `out` is told which one is next. A run that
+/// another process is working on is passed over and tried again after the others, so that several processes
+/// can share a table.
 Execution execute(const Plan& plan, train::Progress& progress, const std::atomic<bool>& stop,
                   std::ostream& out);
 

@@ -20,10 +20,12 @@ bool has_key(const std::vector<Keyed>& items, std::string_view key) {
 template <class Keyed>
 void keep_keys(std::vector<Keyed>& items, const std::vector<std::string>& keys, const FigureRecipe& figure) {
   if (keys.empty()) return;
+  std::vector<std::string> valid;
+  for (const auto& item : items) valid.push_back(item.key);
   for (const auto& key : keys)
     if (!has_key(items, key))
-      throw UsageError("figure " + figure.key + ": " + figure.table + " has no column or row '" + key +
-                       "': correct the name.");
+      throw UsageError("figure " + figure.key + ": " + figure.table + " has no column or row '" + key + "'" +
+                       base::suggestion(key, valid));
   std::erase_if(
       items, [&](const Keyed& item) { return std::find(keys.begin(), keys.end(), item.key) == keys.end(); });
 }

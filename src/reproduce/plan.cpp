@@ -4,7 +4,9 @@
 #include <set>
 
 #include "base/nearest.h"
+#include "base/quantities.h"
 #include "base/usage_error.h"
+#include "reproduce/seeds.h"
 #include "train/recipe/source.h"
 
 namespace sadam::reproduce {
@@ -55,30 +57,29 @@ void check_only(const TableRecipe& table, const std::vector<std::string>& only) 
   }
 }
 
-void check_seeds(const std::vector<std::int64_t>& seeds) {
-  for (auto seed = seeds.begin(); seed != seeds.end(); ++seed) {
-    if (*seed < 0) throw UsageError("seed " + std::to_string(*seed) + " is negative: use 0 or more.");
-    if (std::find(seeds.begin(), seed, *seed) != seed)
-      throw UsageError("seed " + std::to_string(*seed) + " is given twice, and would be counted as two.");
-  }
-}
-
 train::Recipe resolve(const TableRecipe& table, const Request& request, const TableColumn& column,
                       const TableRow& row, bool as_in_paper) {
   train::RecipeSource source;
   source.ignore("table");
-  source.add_text(table.text, table.name + ".toml");
-  const auto apply = [&](const std::vector<std::string>& assignments) {
-    for (const auto& assignment : assignments) source.set(assignment);
+  source.add_text(table.text, table.origin);
+  const auto apply = [&](const std::vector<Change>& changes) {
+    for (const auto& change : changes) source.set(change.text, change.where);
   };
   if (request.quick && !as_in_paper) apply(table.quick.set);
   apply(column.set);
   apply(row.set);
   if (!as_in_paper) {
     if (request.epochs) source.set("train.epochs=" + std::to_string(*request.epochs));
-    apply(request.set);
+    for (const auto& assignment : request.set) source.set(assignment);
   }
-  return source.resolve();
+  try {
+    return source.resolve();
+  } catch (const UsageError& error) {
+    // Fields that contradict each other may come from several places; the cell is what is known.
+    const std::string sentence = error.what();
+    if (sentence.starts_with(table.origin + ":") || sentence.starts_with("--set ")) throw;
+    throw UsageError(table.origin + ", " + column.key + "/" + row.key + ": " + sentence);
+  }
 }
 
 train::Recipe adamw_like(const train::Recipe& row) {
@@ -139,19 +140,27 @@ bool decides_something(const std::string& assignment) {
 
 std::vector<std::string> differences_of(const TableRecipe& paper, const TableRecipe& table,
                                         const Request& request, const train::Recipe& used) {
+  const bool of_the_paper = paper.has_paper_numbers();
   std::vector<std::string> differences;
   const auto standard = resolve(paper, request, paper.columns.front(), paper.rows.front(), true);
   if (used.train.epochs != standard.train.epochs)
-    differences.push_back(std::to_string(used.train.epochs) +
-                          (used.train.epochs == 1 ? " epoch" : " epochs") + " instead of " +
-                          std::to_string(standard.train.epochs));
+    differences.push_back(base::counted(static_cast<std::uint64_t>(used.train.epochs), "epoch") +
+                          " instead of " + std::to_string(standard.train.epochs));
   if (request.quick) {
-    differences.emplace_back("other data than the paper's, so its numbers are left out");
+    differences.emplace_back("so little training says that everything works, and not which method is better");
+    if (of_the_paper) differences.emplace_back("other data than the paper's, so its numbers are left out");
     if (used.data.train_images > 0)
       differences.push_back("only " + std::to_string(used.data.train_images) + " training images and " +
                             std::to_string(used.data.test_images) + " test images");
     if (used.model.weights != standard.model.weights)
       differences.emplace_back("random weights instead of pretrained ones");
+    const bool batch_is_papers =
+        std::any_of(paper.columns.begin(), paper.columns.end(), [&](const TableColumn& column) {
+          return resolve(paper, request, column, paper.rows.front(), true).train.batch == used.train.batch;
+        });
+    if (!batch_is_papers)
+      differences.push_back("batches of " + std::to_string(used.train.batch) + " instead of " +
+                            std::to_string(standard.train.batch));
     if (used.data.pixels != standard.data.pixels)
       differences.push_back("images of " + std::to_string(used.data.pixels) + " pixels instead of " +
                             std::to_string(standard.data.pixels));
@@ -159,7 +168,7 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
   for (const auto& assignment : request.set)
     if (decides_something(assignment)) differences.push_back("--set " + assignment);
   differences.push_back(table.seeds.size() == 1 ? "one seed" : std::to_string(table.seeds.size()) + " seeds");
-  differences.emplace_back("other hardware, so times compare only with each other");
+  if (of_the_paper) differences.emplace_back("other hardware, so times compare only with each other");
   differences.insert(differences.end(), table.notes.begin(), table.notes.end());
   return differences;
 }
@@ -193,10 +202,14 @@ std::string variant_of(const Request& request) {
 }
 
 Plan make_plan(TableRecipe table, const Request& request) {
+  for (const auto& assignment : request.set)
+    if (sets_seed(assignment))
+      throw UsageError("--set " + assignment +
+                       ": every cell is run once for each seed of the table; choose them with --seeds.");
+  check_seeds(request.seeds, "--seeds");
   const auto paper = table;
   if (request.quick) apply_quick(table);
   if (!request.seeds.empty()) table.seeds = request.seeds;
-  check_seeds(table.seeds);
   check_only(table, request.only);
   std::erase_if(table.columns, [&](const TableColumn& column) {
     return std::none_of(table.rows.begin(), table.rows.end(),
@@ -205,9 +218,10 @@ Plan make_plan(TableRecipe table, const Request& request) {
 
   Plan plan;
   plan.table = table;
-  const auto name = table.name + variant_of(request);
+  plan.of_the_paper = paper.has_paper_numbers();
+  plan.name = table.name + variant_of(request);
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    const auto folder = request.root / name / table.columns[column].key;
+    const auto folder = request.root / plan.name / table.columns[column].key;
     for (const auto seed : table.seeds) {
       std::optional<PlannedRun> controlled;
       for (std::size_t row = 0; row < table.rows.size(); ++row) {

@@ -45,9 +45,11 @@ struct PlannedRun {
 };
 
 struct Plan {
+  std::string name;                      ///< of the folder below the root: "table1-quick"
   TableRecipe table;                     ///< with --quick and --only applied
   std::vector<PlannedRun> runs;          ///< in an order in which a control comes after what it controls
-  std::vector<std::string> differences;  ///< from the paper, a sentence each
+  bool of_the_paper = false;             ///< rather than a table of somebody's own
+  std::vector<std::string> differences;  ///< from the paper, or from the table as it is written; a line each
 };
 
 /// What names get behind them, so that short runs never mix with full ones: "", "-quick", "-3-epochs".

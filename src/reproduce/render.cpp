@@ -6,139 +6,41 @@
 #include <optional>
 
 #include "base/quantities.h"
-#include "report/run_summary.h"
 #include "report/statistics.h"
+#include "report/wrap.h"
+#include "reproduce/result.h"
 
 namespace sadam::reproduce {
 namespace {
 
 using report::Align;
 using report::Cell;
-using report::RunSummary;
-
-// The runs of one row (or control) in one column, a run a seed.
-struct Group {
-  std::size_t row = 0;
-  Control control = Control::none;
-  std::vector<RunSummary> runs;
-};
-
-std::vector<Group> groups_of(const Plan& plan, std::size_t column) {
-  std::vector<Group> groups;
-  for (const auto& run : plan.runs) {
-    if (run.column != column) continue;
-    auto summary = report::summarise(train::RunPaths{run.folder}, run.folder.string());
-    if (!summary.best_accuracy) continue;
-    auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const Group& g) { return g.row == run.row && g.control == run.control; });
-    if (group == groups.end()) group = groups.insert(group, {run.row, run.control, {}});
-    group->runs.push_back(std::move(summary));
-  }
-  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
-    return std::pair(a.row, a.control) < std::pair(b.row, b.control);
-  });
-  return groups;
-}
-
-template <class Get>
-std::vector<double> values_of(const std::vector<RunSummary>& runs, const Get& get) {
-  std::vector<double> values;
-  for (const auto& run : runs)
-    if (const std::optional<double> value = get(run)) values.push_back(*value);
-  return values;
-}
-
-Cell percent(const std::vector<double>& fractions) {
-  if (fractions.empty()) return {};
-  auto values = fractions;
-  for (auto& value : values) value *= 100;
-  return Cell(report::mean(values), report::with_deviation(values, 2));
-}
-
-std::optional<double> scaled(std::optional<std::int64_t> value) {
-  return value ? std::optional<double>(static_cast<double>(*value)) : std::nullopt;
-}
 
 std::string title_of(const TableRecipe& table, const Group& group) {
-  switch (group.control) {
-    case Control::matched:
-      return "  matched: AdamW × its mean brake";
-    case Control::shuffled:
-      return "  shuffled: AdamW × its brakes in random order";
-    case Control::cosine:
-      return "AdamW, cosine schedule";
-    case Control::none:
-      break;
-  }
-  return table.rows[group.row].title;
+  if (group.control == Control::cosine) return "AdamW, cosine schedule";
+  return group.control == Control::none ? table.rows[group.row].title : "  " + to_string(group.control);
 }
 
-std::string key_of(const TableRecipe& table, const Group& group) {
-  const auto row = group.row < table.rows.size() ? table.rows[group.row].key : "adamw";
-  return group.control == Control::none ? row : row + "." + to_string(group.control);
+Cell number_or_nothing(const std::optional<double>& value) {
+  return value ? Cell::number(*value, 2) : Cell();
 }
 
-// 95 % of the mean over seeds of the baseline's best accuracy.
-std::optional<double> target_of(const TableRecipe& table, const std::vector<Group>& groups) {
-  for (const auto& group : groups)
-    if (group.control == Control::none && table.rows[group.row].key == table.baseline)
-      return 0.95 * report::mean(values_of(group.runs, [](const auto& run) { return run.best_accuracy; }));
-  return std::nullopt;
+Cell with_spread(const std::vector<double>& values, int digits) {
+  return values.empty() ? Cell() : Cell(report::mean(values), report::with_deviation(values, digits));
 }
 
-Cell convergence_of(const Group& group, std::optional<double> target) {
-  if (!target) return {};
-  const auto times = values_of(group.runs, [&](const auto& run) { return seconds_to_reach(run, *target); });
-  if (times.empty()) return Cell("∗");
-  auto text = report::with_deviation(times, 1);
-  if (times.size() < group.runs.size()) text += fmt::format(" ({} of {})", times.size(), group.runs.size());
-  return Cell(report::mean(times), text);
+template <class Format>
+Cell mean_as(const std::vector<double>& values, const Format& format) {
+  return values.empty() ? Cell() : Cell(report::mean(values), format(report::mean(values)));
 }
 
-Cell paper_number(const std::map<std::string, double>& numbers, const std::string& column, int digits) {
-  const auto found = numbers.find(column);
-  return found == numbers.end() ? Cell() : Cell::number(found->second, digits);
-}
-
-// In the paper a method that failed to converge has ∗ for a time.
-Cell paper_seconds(const TableRow& row, const std::string& column, bool others_have_times) {
-  const auto cell = paper_number(row.paper_seconds, column, 2);
-  const bool failed = others_have_times && row.paper.contains(column) && !row.paper_seconds.contains(column);
-  return failed && row.paper_seconds.size() > 0 ? Cell("∗") : cell;
-}
-
-bool brakes_at_all(const RunSummary& run) {
-  return run.recipe && (run.recipe->optimizer.name == "sadam" || run.recipe->control.kind != "none");
-}
-
-std::vector<Cell> row_of(const TableRecipe& table, const std::string& column, const Group& group,
-                         std::optional<double> target) {
-  const bool is_row = group.control == Control::none;
-  const auto* const row = is_row ? &table.rows[group.row] : nullptr;
-  const bool column_has_times = std::any_of(table.rows.begin(), table.rows.end(), [&](const TableRow& other) {
-    return other.paper_seconds.contains(column);
-  });
-  const auto brakes = values_of(
-      group.runs, [](const auto& run) { return brakes_at_all(run) ? run.mean_brake : std::nullopt; });
-  const auto wall = values_of(group.runs, [](const auto& run) -> std::optional<double> {
-    if (!run.train_seconds) return std::nullopt;
-    return *run.train_seconds + run.evaluate_seconds.value_or(0);
-  });
-  const auto memory = values_of(group.runs, [](const auto& run) { return scaled(run.peak_memory); });
-  const auto all_done = std::all_of(group.runs.begin(), group.runs.end(),
-                                    [](const auto& run) { return run.state == report::RunState::finished; });
-  return {Cell(title_of(table, group) + (all_done ? "" : " (unfinished)")),
-          row != nullptr ? paper_number(row->paper, column, 2) : Cell(),
-          percent(values_of(group.runs, [](const auto& run) { return run.best_accuracy; })),
-          percent(values_of(group.runs, [](const auto& run) { return run.last_accuracy; })),
-          brakes.empty() ? Cell() : Cell(report::mean(brakes), fmt::format("{:.3f}", report::mean(brakes))),
-          row != nullptr ? paper_seconds(*row, column, column_has_times) : Cell(),
-          convergence_of(group, target),
-          wall.empty() ? Cell() : Cell(report::mean(wall), base::duration(report::mean(wall))),
-          memory.empty()
-              ? Cell()
-              : Cell(report::mean(memory), base::memory(static_cast<std::int64_t>(report::mean(memory)))),
-          Cell::count(static_cast<std::int64_t>(group.runs.size()))};
+Cell convergence_cell(const Result& result) {
+  if (!result.target) return {};
+  const auto& times = result.convergence_seconds;
+  if (times.empty()) return "∗";
+  auto cell = with_spread(times, 1);
+  if (times.size() < result.seeds) cell.text += fmt::format(" ({} of {})", times.size(), result.seeds);
+  return cell;
 }
 
 std::vector<report::Column> columns_of_report() {
@@ -151,66 +53,106 @@ std::vector<report::Column> columns_of_report() {
           {"convergence_seconds", "converged, s", Align::right},
           {"wall_seconds", "wall time", Align::right},
           {"peak_memory", "memory", Align::right},
-          {"seeds", "seeds", Align::right}};
+          {"seeds", "seeds", Align::right}};  // the last: see leave_out_seeds
+}
+
+std::vector<Cell> row_of(const TableRecipe& table, const Group& group, std::optional<double> target) {
+  const auto result = result_of(table, group, target);
+  const auto size = [](double bytes) { return base::memory(static_cast<std::int64_t>(bytes)); };
+  return {Cell(title_of(table, group) + (result.finished ? "" : " (unfinished)")),
+          number_or_nothing(result.paper_best),
+          with_spread(result.best, 2),
+          with_spread(result.last, 2),
+          mean_as(result.brake, [](double brake) { return base::decimal(brake, 3); }),
+          result.paper_never_converged ? Cell("∗") : number_or_nothing(result.paper_seconds),
+          convergence_cell(result),
+          mean_as(result.wall_seconds, base::duration),
+          mean_as(result.peak_memory, size),
+          Cell::count(static_cast<std::int64_t>(result.seeds))};
 }
 
 std::string convergence_note(const TableRecipe& table, double target) {
-  for (const auto& row : table.rows)
-    if (row.key == table.baseline)
-      return fmt::format(
-          "Converged: training time, evaluation left out, until the test accuracy first reaches {:.2f} % (95 "
-          "% of "
-          "{}'s best), mean over seeds; ∗ if never.",
-          100 * target, row.title);
-  return "";
+  const auto baseline = std::find_if(table.rows.begin(), table.rows.end(),
+                                     [&](const TableRow& row) { return row.key == table.baseline; });
+  return fmt::format(
+      "Converged: training time, evaluation left out, until the test accuracy first reaches {:.2f} % (95 % "
+      "of "
+      "{}'s best), mean over seeds; ∗ if never.",
+      target, baseline->title);
 }
 
-}  // namespace
+// Where every row has all seeds, the heading can say so. Empties the column then.
+bool leave_out_seeds(report::TextTable& block, std::size_t seeds) {
+  const auto all = Cell::count(static_cast<std::int64_t>(seeds)).value;
+  if (std::any_of(block.rows.begin(), block.rows.end(),
+                  [&](const auto& row) { return row.back().value != all; }))
+    return false;
+  for (auto& row : block.rows) row.back() = {};
+  return true;
+}
 
-std::vector<Block> render(const Plan& plan) {
+std::vector<Block> blocks_of(const TableRecipe& table, const std::vector<Group>& groups) {
   std::vector<Block> blocks;
-  for (std::size_t c = 0; c < plan.table.columns.size(); ++c) {
-    const auto& column = plan.table.columns[c];
-    const auto groups = groups_of(plan, c);
-    if (groups.empty()) continue;
-    const auto target = target_of(plan.table, groups);
-    Block block{column.title, {columns_of_report(), {}}, target ? convergence_note(plan.table, *target) : ""};
-    for (const auto& group : groups) block.table.add(row_of(plan.table, column.key, group, target));
-    blocks.push_back(std::move(block));
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    const auto target = convergence_target(table, groups, column);
+    report::TextTable block{columns_of_report(), {}};
+    for (const auto& group : groups)
+      if (group.column == column) block.add(row_of(table, group, target));
+    if (block.rows.empty()) continue;
+    auto title = table.columns[column].title;
+    if (leave_out_seeds(block, table.seeds.size()))
+      title += table.seeds.size() == 1 ? "; one seed" : fmt::format("; {} seeds", table.seeds.size());
+    blocks.push_back({title, without_empty_columns(block), target ? convergence_note(table, *target) : ""});
   }
   return blocks;
 }
 
-std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>& unavailable,
-                      bool markdown) {
-  std::string text = (markdown ? "# " : "") + plan.table.title + "\n";
-  for (const auto& block : render(plan)) {
-    text += "\n" + std::string(markdown ? "## " : "") + block.title + "\n\n";
-    text += markdown ? to_markdown(block.table) : to_text(block.table);
-    if (!block.convergence.empty()) text += "\n" + block.convergence + "\n";
-  }
-  for (const auto& [column, why] : unavailable)
-    text += "\n" + plan.table.columns[column].title + " is left out: " + why + "\n";
-  text += "\nWhat differs from the paper:\n";
-  for (const auto& difference : plan.differences) text += "- " + difference + "\n";
-  return text;
+// What the indented rows are, where there are any.
+std::string controls_note(const std::vector<Group>& groups) {
+  const auto has = [&](Control control) {
+    return std::any_of(groups.begin(), groups.end(),
+                       [&](const Group& group) { return group.control == control; });
+  };
+  std::string note;
+  if (has(Control::matched))
+    note += "matched: AdamW, its steps multiplied by the mean brake of the row above, seed by seed.";
+  if (has(Control::shuffled))
+    note += std::string(note.empty() ? "" : " ") +
+            "shuffled: AdamW, its steps multiplied by that row's brakes in random order.";
+  return note;
 }
 
-report::TextTable to_flat(const Plan& plan) {
-  report::TextTable flat{columns_of_report(), {}};
-  flat.columns.insert(flat.columns.begin(), {"column", "column", Align::left});
-  flat.columns.insert(flat.columns.begin() + 1, {"key", "key", Align::left});
-  for (std::size_t c = 0; c < plan.table.columns.size(); ++c) {
-    const auto& column = plan.table.columns[c];
-    const auto groups = groups_of(plan, c);
-    const auto target = target_of(plan.table, groups);
-    for (const auto& group : groups) {
-      auto row = row_of(plan.table, column.key, group, target);
-      row.insert(row.begin(), {Cell(column.key), Cell(key_of(plan.table, group))});
-      flat.add(std::move(row));
-    }
+}  // namespace
+
+std::vector<Block> render(const Plan& plan) { return blocks_of(plan.table, read_groups(plan).groups); }
+
+std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>& unavailable,
+                      const ReportStyle& style) {
+  const auto read = read_groups(plan);
+  const auto width = style.markdown ? 0 : style.width;
+  std::string text = (style.markdown ? "# " : "") + report::wrapped(plan.table.title, width) + "\n";
+  const auto add = [&](const std::string& sentence) {
+    if (!sentence.empty()) text += "\n" + report::wrapped(sentence, width) + "\n";
+  };
+  for (const auto& block : blocks_of(plan.table, read.groups)) {
+    add((style.markdown ? "## " : "") + block.title);
+    text += "\n" + (style.markdown ? to_markdown(block.table) : to_text(block.table, width));
+    add(block.convergence);
   }
-  return flat;
+  add(controls_note(read.groups));
+  for (const auto& [column, why] : unavailable)
+    add(plan.table.columns[column].title + " is left out: " + why);
+  for (const auto& sentence : read.irregularities()) add(sentence);
+  for (const auto& problem : read.problems) add(problem);
+  return text + "\n" + differences_text(plan, style);
+}
+
+std::string differences_text(const Plan& plan, const ReportStyle& style) {
+  const auto width = style.markdown ? 0 : style.width;
+  std::string text = plan.of_the_paper ? "What differs from the paper:\n" : "How it was made:\n";
+  for (const auto& difference : plan.differences)
+    text += report::wrapped("- " + difference, width, "  ") + "\n";
+  return text;
 }
 
 }  // namespace sadam::reproduce

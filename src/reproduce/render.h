@@ -10,7 +10,8 @@
 
 namespace sadam::reproduce {
 
-/// One column of the paper's table, as a table of its own: a row for each method and control.
+/// One column of the paper's table, as a table of its own: a row for each method and control. Columns of
+/// which nothing is known are left out.
 struct Block {
   std::string title;
   report::TextTable table;
@@ -20,10 +21,21 @@ struct Block {
 /// From whatever runs are there. Columns without a single finished epoch are left out.
 std::vector<Block> render(const Plan& plan);
 
-/// Everything a person wants to read: blocks, what convergence means, what differs from the paper.
-std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>& unavailable, bool markdown);
+/// What a report is made for.
+struct ReportStyle {
+  bool markdown = false;
+  std::size_t width = 0;  ///< columns of the terminal; 0 where there is no limit
+};
 
-/// All blocks as one table, for other programs.
+/// Everything a person wants to read: blocks, what convergence means, what went wrong in the runs, what
+/// differs from the paper. `unavailable`: columns that could not be run, and why.
+std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>& unavailable,
+                      const ReportStyle& style);
+
+/// "What differs from the paper", or from the table as it is written, as a list.
+std::string differences_text(const Plan& plan, const ReportStyle& style);
+
+/// All blocks as one table, for other programs: keys, numbers and truths, no text to be taken apart.
 report::TextTable to_flat(const Plan& plan);
 
 }  // namespace sadam::reproduce

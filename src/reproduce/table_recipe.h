@@ -9,24 +9,31 @@
 
 namespace sadam::reproduce {
 
+/// A change to the recipe, and where it is written.
+struct Change {
+  std::string text;   ///< "data.name = 'cifar100'"
+  std::string where;  ///< "table1.toml:12"
+};
+
 struct TableColumn {
   std::string key;
   std::string title;
-  std::vector<std::string> set;  ///< "data.name = 'cifar100'"
+  std::vector<Change> set;
 };
 
 struct TableRow {
   std::string key;
   std::string title;
-  std::vector<std::string> set;
+  std::vector<Change> set;
   bool controls = true;                         ///< S-Adam rows get controls; not where the brake is always 1
   std::map<std::string, double> paper;          ///< best test accuracy in percent, by column
   std::map<std::string, double> paper_seconds;  ///< convergence time, by column
 };
 
 struct TableRecipe {
-  std::string name;  ///< "table1"
-  std::string text;  ///< the whole TOML: its fields outside [table] are the recipe that all cells share
+  std::string name;    ///< "table1"
+  std::string origin;  ///< "recipes/table1.toml": what messages call it
+  std::string text;    ///< the whole TOML: its fields outside [table] are the recipe that all cells share
   std::string title;
   std::string baseline;  ///< key of the row whose best accuracy defines convergence; "" if there is none
   std::vector<std::int64_t> seeds;
@@ -38,9 +45,12 @@ struct TableRecipe {
   struct Quick {
     std::vector<std::int64_t> seeds;
     std::vector<std::string> rows;  ///< keys; empty: all
-    std::vector<std::string> set;
+    std::vector<Change> set;
     std::vector<TableColumn> columns;  ///< empty: the table's own
   } quick;
+
+  /// Whether some row has a number of the paper's.
+  bool has_paper_numbers() const;
 };
 
 /// A figure: the curves of some runs of a table.
@@ -53,7 +63,7 @@ struct FigureRecipe {
   std::vector<std::string> measures;  ///< "test_accuracy", "train_loss", "test_loss": a panel each
 };
 
-/// `origin` names the text in messages. Throws a UsageError that names the field.
+/// `origin` names the text in messages. Throws a UsageError that names the line and the field.
 TableRecipe read_table(std::string_view toml, std::string_view name, std::string_view origin);
 std::vector<FigureRecipe> read_figures(std::string_view toml, std::string_view origin);
 

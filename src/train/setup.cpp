@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <thread>
+
+#include <sadam/error.h>
 
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
@@ -40,6 +43,23 @@ int use_threads(std::int64_t threads) {
   return count;
 }
 
+std::filesystem::path weights_file(const Recipe& recipe) {
+  const std::filesystem::path given(recipe.model.weights);
+  std::error_code unreadable;
+  if (std::filesystem::exists(given, unreadable)) return given;
+  auto places = given.string() + " is not there";
+  if (!given.has_parent_path()) {
+    auto below = recipe.data.root / given;
+    if (std::filesystem::exists(below, unreadable)) return below;
+    places = given.string() + " is neither here nor in " + recipe.data.root;
+  }
+  const auto root = recipe.data.root == "data" ? "" : " --root " + recipe.data.root;
+  const auto fetch = recipe.model.name == "resnet18"
+                         ? "get torchvision's with 'sadam data fetch resnet18" + root + "', or "
+                         : "";
+  throw Error(places + ": " + fetch + "give the path of the weights in model.weights.");
+}
+
 Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer last_layer) {
   nn::ClassifierOptions options;
   options.name = recipe.model.name;
@@ -49,10 +69,11 @@ Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer 
   options.dropout = recipe.model.dropout;
   Network network{nn::make_classifier(options), {}};
   if (!recipe.model.weights.empty()) {
-    const auto file = weights::read_weights(std::filesystem::path(recipe.model.weights));
+    const auto path = weights_file(recipe);
+    const auto file = weights::read_weights(path);
     nn::LoadOptions load;
     load.replace_last_layer = last_layer == LastLayer::may_be_replaced;
-    load.source = recipe.model.weights;
+    load.source = path.string();
     network.replaced = nn::load_weights(network.classifier->module(), file, load);
   }
   return network;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,6 +34,10 @@ struct Network {
 
 /// What becomes of a last layer in the weight file that does not fit the data's classes.
 enum class LastLayer { must_fit, may_be_replaced };
+
+/// The file that `model.weights` names: as given, or, for a bare name that is not here, in the folder of the
+/// data sets. Throws an Error that says how to get it if it is in neither.
+std::filesystem::path weights_file(const Recipe& recipe);
 
 /// The network of a recipe for this data, with the weights the recipe names, or random ones from torch's
 /// generator.

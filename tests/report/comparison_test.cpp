@@ -11,6 +11,7 @@
 namespace sadam::report {
 namespace {
 
+using testing::add_irregular_steps;
 using testing::append;
 using testing::recipe_with;
 using testing::write_run;
@@ -143,6 +144,19 @@ TEST_F(ComparisonTest, WarnsOfNumbersThatAreNotFinal) {
   const auto comparison = compare_named({"half", "sadam-42"});
   ASSERT_EQ(comparison.warnings.size(), 1U);
   EXPECT_EQ(comparison.warnings[0], "half is stopped after 1 of 2 epochs: its numbers are not final.");
+}
+
+TEST_F(ComparisonTest, ShowsSkippedStepsOnlyWhereThereAreAny) {
+  write_seeds();
+  EXPECT_EQ(to_text(compare_named({"adamw-42", "sadam-42"})).find("skipped"), std::string::npos);
+  add_irregular_steps(paths("sadam-42"));
+  const auto comparison = compare_named({"adamw-42", "sadam-42"});
+  const auto text = to_text(comparison);
+  EXPECT_NE(text.find("steps skipped                        0          1\n"), std::string::npos) << text;
+  EXPECT_EQ(comparison.warnings.size(), 3U);
+  // Programs always get the same fields.
+  EXPECT_NE(to_csv(compare_named({"adamw-41", "adamw-42"})).find("\nresult,skipped,0,0\n"),
+            std::string::npos);
 }
 
 TEST_F(ComparisonTest, StopsAtADamagedRun) {

@@ -65,6 +65,25 @@ inline void write_run(const train::RunPaths& paths, const train::Recipe& recipe,
   events.sync();
 }
 
+/// Three more steps of a run: one skipped, one with two probes that were not finite, one within rounding.
+inline void add_irregular_steps(const train::RunPaths& paths) {
+  std::ofstream events(paths.events(), std::ios::app | std::ios::binary);
+  train::StepEvent step;
+  step.epoch = 1;
+  step.step = 11;
+  step.skipped = true;
+  events << train::to_line(step);
+  step.skipped = false;
+  step.probed = true;
+  step.step = 12;
+  step.non_finite_probes = 2;
+  events << train::to_line(step);
+  step.step = 13;
+  step.non_finite_probes = 0;
+  step.within_noise = true;
+  events << train::to_line(step);
+}
+
 inline void append(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::app | std::ios::binary) << text;
 }

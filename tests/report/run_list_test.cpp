@@ -10,6 +10,7 @@
 namespace sadam::report {
 namespace {
 
+using testing::add_irregular_steps;
 using testing::append;
 using testing::recipe_with;
 using testing::write_run;
@@ -44,6 +45,23 @@ TEST_F(RunListTest, ListsByNameWithWhatFitsATerminal) {
       "a    finished  synthetic10   qatnet 2-bit  adamw         9     2/2   40.00   30.00   1.00  10 s\n"
       "b    finished  synthetic10   qatnet 2-bit  sadam k=8    10     2/2   20.00   20.00   0.40  10 s\n"
       "c    stopped   synthetic100  qatnet 2-bit  sadam k=2     9     0/2       –       –      –     –\n");
+}
+
+TEST_F(RunListTest, ShowsSkippedStepsOnlyWhereThereAreAny) {
+  write_three();
+  EXPECT_EQ(to_text(list_runs({root_, {}, "", false}).brief).find("skipped"), std::string::npos);
+  EXPECT_TRUE(list_runs({root_, {}, "", false}).irregularities.empty());
+  add_irregular_steps(paths("b"));
+  const auto list = list_runs({root_, {}, "", false});
+  const auto text = to_text(list.brief);
+  EXPECT_NE(text.find("time  skipped  bad probes  in noise\n"), std::string::npos) << text;
+  ASSERT_EQ(list.irregularities.size(), 3U);
+  EXPECT_NE(list.irregularities[0].find("b (1 of 23)"), std::string::npos) << list.irregularities[0];
+  // Of those that are listed, and no others.
+  const auto others = list_runs(where({"optimizer.name=adamw"}));
+  EXPECT_TRUE(others.irregularities.empty());
+  EXPECT_EQ(to_text(others.brief).find("skipped"), std::string::npos);
+  EXPECT_EQ(names(where({"skipped=1"})), Names{"b"});
 }
 
 TEST_F(RunListTest, FiltersByRecipeFieldsAndByColumns) {

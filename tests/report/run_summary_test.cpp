@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <sadam/error.h>
 
+#include <limits>
+
 #include "base/usage_error.h"
+#include "report/irregularities.h"
 #include "report/named_run.h"
 #include "report/recipe_values.h"
 #include "report/run_builder.h"
@@ -11,6 +14,7 @@
 namespace sadam::report {
 namespace {
 
+using testing::add_irregular_steps;
 using testing::append;
 using testing::recipe_with;
 using testing::write_run;
@@ -34,6 +38,48 @@ TEST_F(RunSummaryTest, TellsWhatAFinishedRunCameTo) {
   EXPECT_EQ(run.evaluate_seconds, 3.0);
   EXPECT_EQ(run.seconds_per_step, 0.5);
   EXPECT_EQ(run.peak_memory, std::int64_t{1} << 30);
+}
+
+TEST_F(RunSummaryTest, CountsWhatDidNotGoAsItShould) {
+  write_run(paths("a"), recipe_with({"train.epochs=1"}), {0.1});
+  auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.counts.skipped + run.counts.non_finite_probes + run.counts.within_noise, 0);
+  EXPECT_EQ(run.counts.probed, 10);
+  EXPECT_FALSE(run.diverged);
+  EXPECT_TRUE(irregularities({&run}).empty());
+
+  add_irregular_steps(paths("a"));
+  train::EpochEvent epoch;
+  epoch.epoch = 2;
+  epoch.step = 13;
+  epoch.test_loss = std::numeric_limits<double>::quiet_NaN();
+  append(paths("a").events(), train::to_line(epoch));
+  run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.counts.skipped, 1);
+  EXPECT_EQ(run.counts.non_finite_probes, 2);
+  EXPECT_EQ(run.counts.within_noise, 1);
+  EXPECT_EQ(run.counts.probed, 12);
+  EXPECT_TRUE(run.diverged);
+  EXPECT_EQ(
+      irregularities({&run}),
+      (std::vector<std::string>{
+          "Diverged, by the last epoch: a.",
+          "Steps skipped, because the loss or its gradient was not finite: a (1 of 13).",
+          "Probes that were not finite, each of which made the ρ of its step the largest there is: a (2).",
+          "Steps whose probes changed the loss by no more than it is rounded, so that their ρ is noise: a "
+          "(1 of 12)."}));
+}
+
+TEST_F(RunSummaryTest, NamesAFewOfManyIrregularRuns) {
+  std::vector<RunSummary> runs(8);
+  std::vector<const RunSummary*> pointers;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    runs[i].name = std::string(1, static_cast<char>('a' + i));
+    runs[i].diverged = i != 1;
+    pointers.push_back(&runs[i]);
+  }
+  EXPECT_EQ(irregularities(pointers),
+            std::vector<std::string>{"Diverged, by the last epoch: a, c, d, e, f, g and 1 more."});
 }
 
 TEST_F(RunSummaryTest, HasNoLgiWhereNothingWasProbed) {

@@ -25,5 +25,10 @@ TEST(Statistics, WritesMeanAndDeviation) {
   EXPECT_EQ(with_deviation(std::vector<double>{}, 2), "–");
 }
 
+TEST(Statistics, OneRunThatDivergedMakesTheMeanNaNAndWritesNoSign) {
+  const std::vector<double> values = {1, -std::nan("")};
+  EXPECT_EQ(with_deviation(values, 2), "nan");
+}
+
 }  // namespace
 }  // namespace sadam::report

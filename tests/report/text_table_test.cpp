@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <sadam/error.h>
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/display_width.h"
 #include "base/quantities.h"
+#include "report/wrap.h"
 
 namespace sadam::report {
 namespace {
@@ -43,6 +45,8 @@ TEST(Quantities, ReadAsAPersonWritesThem) {
   EXPECT_EQ(base::duration(59.7), "1:00");
   EXPECT_EQ(base::duration(3723), "1:02:03");
   EXPECT_EQ(base::duration(std::numeric_limits<double>::quiet_NaN()), "–");
+  EXPECT_EQ(base::counted(1, "run"), "1 run");
+  EXPECT_EQ(base::counted(0, "run"), "0 runs");
   EXPECT_EQ(base::memory(512), "512 B");
   EXPECT_EQ(base::memory(1048575), "1.0 MiB");
   EXPECT_EQ(base::memory(std::int64_t{3} << 29), "1.5 GiB");
@@ -54,6 +58,91 @@ TEST(TextTable, AlignsColumnsWhoseCharactersHaveSeveralBytes) {
             "─────────  ─────\n"
             "S-Adam ±   0.500\n"
             "∗              –\n");
+}
+
+TextTable wide_table() {
+  TextTable table;
+  table.columns = {{"run", "run"}, {"best", "best, %", Align::right}, {"last", "last, %", Align::right}};
+  table.add({"adamw", Cell::number(15.5, 2), Cell::number(9, 2)});
+  return table;
+}
+
+TEST(TextTable, SplitsWhatIsTooWideIntoBlocksThatBeginWithTheFirstColumn) {
+  EXPECT_EQ(to_text(wide_table(), 23),
+            "run    best, %  last, %\n"
+            "─────  ───────  ───────\n"
+            "adamw    15.50     9.00\n");
+  EXPECT_EQ(to_text(wide_table(), 22),
+            "run    best, %\n"
+            "─────  ───────\n"
+            "adamw    15.50\n"
+            "\n"
+            "run    last, %\n"
+            "─────  ───────\n"
+            "adamw     9.00\n");
+  // However narrow, every column is shown.
+  EXPECT_EQ(to_text(wide_table(), 1), to_text(wide_table(), 22));
+  TextTable one;
+  one.columns = {{"run", "run"}};
+  one.add({"adamw"});
+  EXPECT_EQ(to_text(one, 2), "run\n─────\nadamw\n");
+}
+
+TEST(TextTable, WrapsAWideLastColumnOfProse) {
+  TextTable table;
+  table.columns = {{"field", "field"}, {"meaning", "meaning"}};
+  table.add({"seed", "Fixes the first weights and the order of the images."});
+  table.add({"title", "Decides nothing."});
+  EXPECT_EQ(to_text(table, 34),
+            "field  meaning\n"
+            "─────  ───────────────────────────\n"
+            "seed   Fixes the first weights and\n"
+            "       the order of the images.\n"
+            "title  Decides nothing.\n");
+  // Too narrow for all columns: in a block of its own.
+  table.columns.insert(table.columns.begin() + 1, {"type", "type"});
+  for (auto& row : table.rows) row.insert(row.begin() + 1, "integer");
+  EXPECT_EQ(to_text(table, 34),
+            "field  type\n"
+            "─────  ───────\n"
+            "seed   integer\n"
+            "title  integer\n"
+            "\n"
+            "field  meaning\n"
+            "─────  ───────────────────────────\n"
+            "seed   Fixes the first weights and\n"
+            "       the order of the images.\n"
+            "title  Decides nothing.\n");
+}
+
+TEST(TextTable, LeavesOutColumnsInWhichNoCellHasAValue) {
+  TextTable table;
+  table.columns = {{"name", "name"}, {"a", "a"}, {"b", "b"}, {"c", "c"}};
+  table.add({Cell(), Cell(), Cell::count(0), ""});
+  table.add({Cell(), Cell(), Cell(), Cell()});
+  const auto left = without_empty_columns(table);
+  ASSERT_EQ(left.columns.size(), 3U);
+  EXPECT_EQ(left.columns[1].key, "b");
+  EXPECT_EQ(left.rows[0].size(), 3U);
+}
+
+TEST(TextTable, HasNoSignBeforeWhatIsNoNumber) {
+  const auto nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double value : {nan, std::copysign(nan, -1.0)}) {
+    EXPECT_EQ(Cell::number(value, 2).text, "nan");
+    TextTable table;
+    table.columns = {{"x", "x"}};
+    table.add({Cell::number(value, 2)});
+    EXPECT_EQ(to_csv(table), "x\nnan\n");
+  }
+}
+
+TEST(Wrap, BreaksBetweenWords) {
+  EXPECT_EQ(wrapped("one two three", 8), "one two\nthree");
+  EXPECT_EQ(wrapped("- one two three", 9, "  "), "- one\n  two\n  three");
+  EXPECT_EQ(wrapped("extraordinary ρρρ", 5), "extraordinary\nρρρ");
+  EXPECT_EQ(wrapped("one two three", 0), "one two three");
+  EXPECT_EQ(wrapped("", 8), "");
 }
 
 TEST(TextTable, LetsNoCellDriveTheTerminal) {

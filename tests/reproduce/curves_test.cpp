@@ -206,7 +206,7 @@ TEST_F(CurvesTest, TheSummaryHasBestItsEpochAndLast) {
   write_curve(run_of(asked, "table1/cifar100/adamw", 1), {{0.10, 4}, {0.16, 3}, {0.09, 3.5}});
   write_curve(run_of(asked, "table1/cifar100/adamw", 2), {{0.18, 4}, {0.16, 3}, {0.09, 3.5}});
   write_curve(run_of(asked, "table1/cifar100/prox_sgd", 1), {{0.14, 4}, {0.02, 4.6}}, false);
-  const auto report = to_report(asked, read_curves(asked.plan), {{0, "because."}}, false);
+  const auto report = to_report(asked, read_curves(asked.plan), {{0, "because."}}, {});
   std::string adamw;
   std::string prox;
   for (const auto& line : lines_of(report)) {
@@ -219,7 +219,8 @@ TEST_F(CurvesTest, TheSummaryHasBestItsEpochAndLast) {
     EXPECT_TRUE(has_text(prox, part)) << prox;
   EXPECT_TRUE(has_text(report, "CIFAR-100, 2 bits is left out: because.")) << report;
   EXPECT_TRUE(has_text(report, "What differs from the paper:\n- 2 seeds")) << report;
-  EXPECT_TRUE(has_text(to_report(asked, read_curves(asked.plan), {}, true), "| AdamW ")) << report;
+  EXPECT_TRUE(has_text(to_report(asked, read_curves(asked.plan), {}, {.markdown = true}), "| AdamW "))
+      << report;
   const auto subtitle = to_chart(asked, read_curves(asked.plan)).subtitle;
   EXPECT_EQ(subtitle, "Mean of 1 to 2 seeds, band ± one deviation; some runs are not finished");
 }
@@ -245,7 +246,7 @@ TEST_F(CurvesTest, ADamagedRunIsSaidToBe) {
   ASSERT_EQ(curves.curves.size(), 1U);
   EXPECT_EQ(curves.curves[0].runs.size(), 1U);
   ASSERT_EQ(curves.problems.size(), 1U);
-  EXPECT_TRUE(has_text(to_report(asked, curves, {}, false), curves.problems[0]));
+  EXPECT_TRUE(has_text(to_report(asked, curves, {}, {}), curves.problems[0]));
   EXPECT_TRUE(has_text(curves.problems[0], "seed-2")) << curves.problems[0];
 }
 

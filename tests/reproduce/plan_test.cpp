@@ -47,21 +47,6 @@ TEST(Plan, FiguresNameTablesColumnsAndRowsThatExist) {
   }
 }
 
-// The paper's numbers, against the digest of it: a sample from each table.
-TEST(Plan, TheTablesCarryThePapersNumbers) {
-  const auto number = [](const char* table, const char* row, const char* column) {
-    for (const auto& r : find_table(table).rows)
-      if (r.key == row) return r.paper.at(column);
-    return 0.0;
-  };
-  EXPECT_EQ(number("table1", "sadam-k8", "cifar100"), 18.67);
-  EXPECT_EQ(number("table1", "prox_sgd", "imagenet"), 9.66);
-  EXPECT_EQ(number("table2", "small-radius", "cifar100"), 14.78);
-  EXPECT_EQ(number("table3", "sadam-k2", "imagewoof"), 74.21);
-  EXPECT_EQ(number("table4", "adamw", "cifar10-b16"), 89.22);
-  EXPECT_EQ(number("table5", "sadam-k8", "lr-5e-4"), 61.26);
-}
-
 TEST(Plan, TheExperimentsAreThePapers) {
   const auto plan = make_plan(find_table("table1"), {});
   const auto* const run = find_run(plan, "runs/table1/cifar100/sadam-k8/seed-42");
@@ -145,6 +130,40 @@ TEST(Plan, ASeedThatIsGivenTwiceOrNegativeIsRefused) {
   EXPECT_THROW(make_plan(find_table("table1"), request), UsageError);
   request.seeds = {-1};
   EXPECT_THROW(make_plan(find_table("table1"), request), UsageError);
+}
+
+TEST(Plan, OnlyTablesOfThePaperSpeakOfIt) {
+  const auto speaks = [](const Plan& plan) {
+    return std::any_of(plan.differences.begin(), plan.differences.end(),
+                       [](const auto& text) { return text.find("paper") != std::string::npos; });
+  };
+  Request quick;
+  quick.quick = true;
+  EXPECT_TRUE(speaks(make_plan(find_table("table3"), quick)));
+  const auto own = read_table(
+      "[table]\ntitle = 't'\nseeds = [1]\n[[table.column]]\nkey = 'c'\ntitle = 'c'\n[[table.row]]\nkey = "
+      "'a'\ntitle = 'a'\n",
+      "own", "own.toml");
+  EXPECT_FALSE(make_plan(own, quick).of_the_paper);
+  EXPECT_FALSE(speaks(make_plan(own, quick)));
+}
+
+// The weights are found beside the data wherever these are, so their place is not in the recipe.
+TEST(Plan, WeightsAreNamedWithoutAFolder) {
+  for (const char* name : {"table3", "table4", "table5"})
+    EXPECT_EQ(make_plan(find_table(name), {}).runs.front().recipe.model.weights, "resnet18-f37072fd.pth");
+}
+
+TEST(Plan, QuickSaysThatItsBatchesAreOthersOnlyWhereThePaperHasNoneOfThatSize) {
+  Request request;
+  request.quick = true;
+  const auto says = [&](const char* table, const char* sentence) {
+    const auto plan = make_plan(find_table(table), request);
+    return std::find(plan.differences.begin(), plan.differences.end(), sentence) != plan.differences.end();
+  };
+  EXPECT_TRUE(says("table3", "batches of 4 instead of 2"));
+  EXPECT_TRUE(says("table5", "batches of 16 instead of 2"));
+  EXPECT_FALSE(says("table4", "batches of 16 instead of 4"));
 }
 
 TEST(Plan, TheTableInTheDocumentsWorks) {

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <sstream>
+#include <stdexcept>
 
+#include "base/display_width.h"
 #include "support/temporary_folder.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
@@ -51,7 +55,7 @@ TEST(Render, PutsThePapersNumberBesideMeanDeviationBestAndLast) {
     write_run(run, adamw ? std::vector{0.10, 0.16 + shift, 0.09} : std::vector{0.15, 0.17, 0.18 + shift},
               0.5);
   }
-  const auto text = to_report(plan, {}, false);
+  const auto text = to_report(plan, {}, {});
   EXPECT_NE(text.find("15.94"), std::string::npos);            // the paper
   EXPECT_NE(text.find("17.00 ± 1.41"), std::string::npos);     // AdamW's best over the seeds
   EXPECT_NE(text.find("9.00 ± 0.00"), std::string::npos);      // its last
@@ -59,24 +63,103 @@ TEST(Render, PutsThePapersNumberBesideMeanDeviationBestAndLast) {
   // AdamW reaches it in epoch 2 with seed 2 only.
   EXPECT_NE(text.find("20.0 (1 of 2)"), std::string::npos) << text;
   EXPECT_NE(text.find("What differs from the paper"), std::string::npos);
-  EXPECT_NE(text.find("2 seeds"), std::string::npos);
+  EXPECT_NE(text.find("CIFAR-100, 2 bits; 2 seeds\n"), std::string::npos) << text;
 }
 
-TEST(Render, AMethodThatNeverConvergesHasAStar) {
+// The value of a column in a row of the table for programs.
+report::Value value_in(const report::TextTable& flat, std::size_t row, const std::string& key) {
+  for (std::size_t i = 0; i < flat.columns.size(); ++i)
+    if (flat.columns[i].key == key) return flat.rows.at(row).at(i).value;
+  throw std::runtime_error("no column " + key);
+}
+
+TEST(Render, AMethodThatNeverConvergesHasAStarForPeopleAndATruthForPrograms) {
   const TemporaryFolder folder;
   const auto plan = plan_in(folder.path(), {1});
   for (const auto& run : plan.runs) {
     if (run.control != Control::none) continue;
     write_run(run, {plan.table.rows[run.row].key == "adamw" ? 0.5 : 0.1}, 0.5);
   }
+  const auto block = render(plan).at(0).table;
+  const auto converged =
+      std::find_if(block.columns.begin(), block.columns.end(),
+                   [](const auto& column) { return column.key == "convergence_seconds"; }) -
+      block.columns.begin();
+  EXPECT_EQ(block.rows.at(0)[static_cast<std::size_t>(converged)].text, "10.0");
+  EXPECT_EQ(block.rows.at(1)[static_cast<std::size_t>(converged)].text, "∗");
   const auto flat = to_flat(plan);
-  ASSERT_EQ(flat.rows.size(), 2U);
-  const auto column =
-      static_cast<std::size_t>(std::find_if(flat.columns.begin(), flat.columns.end(),
-                                            [](const auto& c) { return c.key == "convergence_seconds"; }) -
-                               flat.columns.begin());
-  EXPECT_EQ(flat.rows[0][column].text, "10.0");
-  EXPECT_EQ(flat.rows[1][column].text, "∗");
+  EXPECT_EQ(value_in(flat, 0, "never_converged"), report::Value(false));
+  EXPECT_EQ(value_in(flat, 0, "convergence_seconds_mean"), report::Value(10.0));
+  EXPECT_EQ(value_in(flat, 1, "never_converged"), report::Value(true));
+  EXPECT_EQ(value_in(flat, 1, "convergence_seconds_mean"), report::Value());
+}
+
+TEST(Render, ProgramsGetKeysAndNumbersAndNothingToTakeApart) {
+  const TemporaryFolder folder;
+  const auto plan = plan_in(folder.path(), {1, 2});
+  for (const auto& run : plan.runs) write_run(run, {0.2, 0.1 + 0.01 * static_cast<double>(run.seed)}, 0.5);
+  const auto flat = to_flat(plan);
+  // AdamW, S-Adam, its two controls, cosine.
+  ASSERT_EQ(flat.rows.size(), 5U);
+  EXPECT_EQ(value_in(flat, 1, "method"), report::Value("sadam-k2"));
+  EXPECT_EQ(value_in(flat, 1, "control"), report::Value("none"));
+  EXPECT_EQ(value_in(flat, 1, "column"), report::Value("cifar100"));
+  EXPECT_EQ(value_in(flat, 1, "paper_best"), report::Value(18.11));
+  EXPECT_EQ(value_in(flat, 1, "paper_convergence_seconds"), report::Value(14.33));
+  EXPECT_EQ(value_in(flat, 1, "best_mean"), report::Value(20.0));
+  EXPECT_EQ(value_in(flat, 1, "best_deviation"), report::Value(0.0));
+  EXPECT_NEAR(std::get<double>(value_in(flat, 1, "last_mean")), 11.5, 1e-9);
+  EXPECT_NEAR(std::get<double>(value_in(flat, 1, "last_deviation")), 0.7071, 1e-3);
+  EXPECT_EQ(value_in(flat, 1, "seeds"), report::Value(std::int64_t{2}));
+  EXPECT_EQ(value_in(flat, 2, "method"), report::Value("sadam-k2"));
+  EXPECT_EQ(value_in(flat, 2, "control"), report::Value("matched"));
+  EXPECT_EQ(value_in(flat, 2, "paper_best"), report::Value());
+  EXPECT_EQ(value_in(flat, 4, "method"), report::Value("adamw"));
+  EXPECT_EQ(value_in(flat, 4, "control"), report::Value("cosine"));
+  // The same columns without a single run.
+  EXPECT_EQ(to_csv(to_flat(plan_in(folder.path() / "empty", {1}))), to_csv(report::TextTable{flat.columns, {}}));
+}
+
+TEST(Render, LeavesOutColumnsOfWhichNothingIsKnown) {
+  const TemporaryFolder folder;
+  Request request;
+  request.root = folder.path();
+  const auto plan =
+      make_plan(read_table("[table]\ntitle = 't'\nseeds = [1]\n[[table.column]]\nkey = 'c'\ntitle = 'c'\n"
+                           "[[table.row]]\nkey = 'a'\ntitle = 'a'\nset = [\"optimizer.name = 'adamw'\"]\n",
+                           "own", "own.toml"),
+                request);
+  write_run(plan.runs.front(), {0.1}, 1);
+  const auto text = to_report(plan, {}, {});
+  EXPECT_EQ(text.find("paper"), std::string::npos) << text;
+  EXPECT_EQ(text.find("converged"), std::string::npos) << text;
+  EXPECT_EQ(text.find("brake"), std::string::npos) << text;
+  EXPECT_EQ(text.find("–"), std::string::npos) << text;
+}
+
+TEST(Render, SaysWhichRunsSkippedSteps) {
+  const TemporaryFolder folder;
+  const auto plan = plan_in(folder.path(), {1});
+  for (const auto& run : plan.runs) write_run(run, {0.1, 0.2}, 0.5);
+  EXPECT_EQ(to_report(plan, {}, {}).find("skipped"), std::string::npos);
+  train::StepEvent step;
+  step.step = 3;
+  step.epoch = 2;
+  step.skipped = true;
+  std::ofstream(plan.runs.front().folder / "events.jsonl", std::ios::app) << train::to_line(step);
+  const auto text = to_report(plan, {}, {});
+  EXPECT_NE(text.find("not finite: cifar100/adamw, seed 1 (1 of 3)."), std::string::npos) << text;
+  EXPECT_EQ(value_in(to_flat(plan), 0, "skipped_steps"), report::Value(std::int64_t{1}));
+}
+
+TEST(Render, FitsATerminal) {
+  const TemporaryFolder folder;
+  const auto plan = plan_in(folder.path(), {1, 2});
+  for (const auto& run : plan.runs) write_run(run, {0.1, 0.2}, 0.5);
+  for (const std::size_t width : {60, 80, 100}) {
+    std::istringstream lines(to_report(plan, {}, {.width = width}));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(base::display_width(line), width) << line;
+  }
 }
 
 TEST(Render, ShowsWhatIsThereAndSaysWhatIsUnfinished) {
@@ -86,7 +169,7 @@ TEST(Render, ShowsWhatIsThereAndSaysWhatIsUnfinished) {
   write_run(plan.runs.front(), {0.1, 0.2}, 1);
   std::ofstream(plan.runs.front().folder / "run.toml")
       << train::to_toml(plan.runs.front().recipe);  // ten epochs
-  const auto text = to_report(plan, {}, false);
+  const auto text = to_report(plan, {}, {});
   EXPECT_NE(text.find("(unfinished)"), std::string::npos) << text;
 }
 

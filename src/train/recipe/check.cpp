@@ -40,6 +40,8 @@ bool is_table(std::string_view name) {
 
 /// A name that is neither a table nor a field outside all tables.
 [[noreturn]] void refuse_outer_name(const Entry& entry, const std::string& name) {
+  if (name == "table")
+    refuse(entry, "[table] makes this a table of many runs; give the file to 'sadam reproduce'");
   auto valid = keys_of("");
   valid.insert(valid.end(), table_names().begin(), table_names().end());
   const auto elsewhere = fields_with_key(name);

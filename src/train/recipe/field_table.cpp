@@ -31,7 +31,9 @@ std::vector<FieldRow> make_field_table() {
       {SADAM_FIELD(model, bits), Integers{2, 8}, "qatnet: width of weights and activations, in bits"},
       {SADAM_FIELD(model, dropout), below_one, "qatnet: the part of the last layer's inputs that is dropped"},
       {SADAM_FIELD(model, weights), AnyText{},
-       "A safetensors or .pth file to start from; empty for random weights"},
+       "A safetensors or .pth file to start from; a bare name is looked for here, then in data.root; empty "
+       "for random "
+       "weights"},
 
       {SADAM_FIELD(data, name), AnyText{.may_be_empty = false},
        "cifar10, cifar100, tinyimagenet, imagewoof, synthetic10, synthetic100 or folder:PATH"},

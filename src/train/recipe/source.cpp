@@ -44,28 +44,28 @@ void RecipeSource::add_file(const std::filesystem::path& path) {
   add_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
 }
 
-void RecipeSource::set(std::string_view assignment) {
+void RecipeSource::set(std::string_view assignment, std::string_view where) {
   const auto trimmed = [](std::string_view text) {
     const auto first = text.find_first_not_of(' ');
     return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
   };
+  const auto place = where.empty() ? "--set" : fmt::format("{}:", where);
   const auto equals = assignment.find('=');
   if (equals == std::string_view::npos)
-    throw UsageError(
-        fmt::format("--set {} has no '='; write a field and its value, such as optimizer.probes=8.",
-                    base::in_quotes(assignment)));
+    throw UsageError(fmt::format("{} {} has no '='; write a field and its value, such as optimizer.probes=8.",
+                                 place, base::in_quotes(assignment)));
   const auto name = trimmed(assignment.substr(0, equals));
   const auto given = trimmed(assignment.substr(equals + 1));
   const auto dot = name.find('.');
   Entry entry;
   if (dot != std::string_view::npos) entry.table = name.substr(0, dot);
   entry.key = dot == std::string_view::npos ? name : name.substr(dot + 1);
-  entry.where = fmt::format("--set {}", name);
+  entry.where = where.empty() ? fmt::format("--set {}", name) : std::string(where);
   const bool is_value = read_value(given, entry.value);
   const auto* const row = checked_row(entry);
   if (row == nullptr)
     throw UsageError(
-        fmt::format("--set {} names no field; write a field and its value, such as optimizer.probes=8.",
+        fmt::format("{} {} names no field; write a field and its value, such as optimizer.probes=8.", place,
                     base::in_quotes(assignment)));
   // Text needs no quotes here, also where it looks like something else: title=2024.
   Recipe scratch;

@@ -22,8 +22,9 @@ class RecipeSource {
   /// `origin` names the text in messages, with the line: "table1.toml:12: …".
   void add_text(std::string_view toml, std::string_view origin);
   void add_file(const std::filesystem::path& path);
-  /// "optimizer.probes=8". The value is read as TOML, and as a plain string where it is none.
-  void set(std::string_view assignment);
+  /// "optimizer.probes=8". The value is read as TOML, and as a plain string where it is none. `where` names
+  /// the place in messages, if it is not the option --set.
+  void set(std::string_view assignment, std::string_view where = "");
   /// Passes over a table (or array of tables) that a file has for other readers. [run], which a run writes
   /// about itself, is always passed over.
   void ignore(std::string_view table_name);

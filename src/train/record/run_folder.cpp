@@ -30,8 +30,8 @@ base::Descriptor lock_folder(const fs::path& folder, std::chrono::milliseconds p
       continue;
     }
     if (errno == EWOULDBLOCK)
-      throw Error("another process is using the run folder " + folder.string() +
-                  ": wait until it has ended, or stop it.");
+      throw FolderInUse("another process is using the run folder " + folder.string() +
+                        ": wait until it has ended, or stop it.");
     throw base::failure("lock", folder, errno);
   }
   return lock;

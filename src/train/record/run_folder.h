@@ -1,6 +1,8 @@
 // runs/<name>/: where a run lives, and the lock that keeps a second process out.
 #pragma once
 
+#include <sadam/error.h>
+
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -19,11 +21,18 @@ struct RunPaths {
   std::filesystem::path checkpoint() const { return folder / "checkpoint.pt"; }
 };
 
+/// Another process holds the folder.
+class FolderInUse : public Error {
+ public:
+  using Error::Error;
+};
+
 /// A run's folder, locked for as long as this lives (flock on the folder, so that a killed process leaves no
 /// lock behind).
 class RunFolder {
  public:
-  /// Makes the folder. Throws an Error if there is a run in it already, or if it cannot be made.
+  /// Makes the folder. Throws an Error if there is a run in it already, or if it cannot be made. Both throw
+  /// FolderInUse while another process has it.
   static RunFolder create(const std::filesystem::path& folder);
   /// Opens the folder of an earlier run. Throws an Error if there is none, or if another process keeps it for
   /// longer than `patience`: those that only look at a run hold it for a moment.

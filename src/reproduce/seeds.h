@@ -1,0 +1,21 @@
+// The seeds that each cell of a table is run with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sadam::reproduce {
+
+/// As typed: "1,2,3". Throws a UsageError for what is no such list.
+std::vector<std::int64_t> seeds_in(std::string_view text);
+
+/// Throws a UsageError that begins with `where` ("--seeds", "mine.toml:4") for a seed that is negative or
+/// there twice.
+void check_seeds(const std::vector<std::int64_t>& seeds, const std::string& where);
+
+/// Whether a change to a recipe, "seed = 3", is about the seed, which a table has its own place for.
+bool sets_seed(std::string_view assignment);
+
+}  // namespace sadam::reproduce

@@ -1,0 +1,106 @@
+// What is typed wrong is answered with what was meant, and what is printed arrives or is reported lost.
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "base/display_width.h"
+#include "cli/program.h"
+#include "support/temporary_folder.h"
+
+namespace sadam::cli {
+namespace {
+
+std::string complaint(const Arguments& arguments, int status) {
+  const auto ended = run_program(arguments);
+  EXPECT_EQ(ended.status, status) << ended.err;
+  EXPECT_EQ(ended.out, "");
+  return ended.err;
+}
+
+TEST(CommandLine, AnUnknownCommandIsAnsweredWithTheNearest) {
+  EXPECT_EQ(complaint({"trian"}, 2),
+            "sadam: 'sadam' has no command 'trian'; did you mean 'train'? See 'sadam --help'.\n");
+  EXPECT_EQ(complaint({"data", "fetsch"}, 2),
+            "sadam: 'sadam data' has no command 'fetsch'; did you mean 'fetch'? See 'sadam data --help'.\n");
+  EXPECT_NE(complaint({"xyzzy"}, 2).find("valid are: train, eval"), std::string::npos);
+  EXPECT_NE(complaint({}, 2).find("needs a command: train, eval"), std::string::npos);
+}
+
+TEST(CommandLine, AnUnknownOptionIsAnsweredWithTheNearestAndTheRightHelp) {
+  EXPECT_EQ(complaint({"runs", "--rot=x"}, 2),
+            "sadam: 'sadam runs' has no option '--rot'; did you mean '--root'? See 'sadam runs --help'.\n");
+  EXPECT_EQ(complaint({"--rot", "runs"}, 2), "sadam: 'sadam' has no option '--rot'; see 'sadam --help'.\n");
+  EXPECT_EQ(complaint({"runs", "x"}, 2), "sadam: 'sadam runs' takes no 'x'; see 'sadam runs --help'.\n");
+  EXPECT_NE(complaint({"data", "fetch"}, 2).find("see 'sadam data fetch --help'"), std::string::npos);
+  EXPECT_NE(complaint({"train", "--name"}, 2).find("see 'sadam train --help'"), std::string::npos);
+}
+
+TEST(CommandLine, WhatCannotBeWrittenIsAFailure) {
+  for (const std::string arguments : {"--help", "train --help", "info"}) {
+    const auto command = "said=$(\"$SADAM_PROGRAM\" " + arguments +
+                         " 2>&1 > /dev/full); test $? = 1 && echo \"$said\" | grep -q '^sadam: cannot write'";
+    EXPECT_EQ(std::system(command.c_str()), 0) << arguments;
+  }
+}
+
+TEST(CommandLine, AFolderOfRunsThatIsNotThereIsAFailureAndAnEmptyOneIsNot) {
+  const TemporaryFolder folder;
+  const auto root = folder.path().string();
+  EXPECT_NE(complaint({"runs", "--root", root + "/nowhere"}, 1).find("/nowhere"), std::string::npos);
+  EXPECT_EQ(complaint({"runs", "--root", root}, 0),
+            "There are no runs below " + root + "; 'sadam train' makes one.\n");
+}
+
+// What the program prints on a terminal of so many columns.
+std::string on_terminal(const Arguments& arguments, std::size_t columns) {
+  const char* const program = std::getenv("SADAM_PROGRAM");
+  std::vector<std::string> words = {program == nullptr ? "" : program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (auto& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  winsize size{};
+  size.ws_row = 40;
+  size.ws_col = static_cast<unsigned short>(columns);
+  int terminal = -1;
+  const auto process = ::forkpty(&terminal, nullptr, nullptr, &size);
+  if (process == 0) {
+    ::execv(pointers[0], pointers.data());
+    ::_exit(127);
+  }
+  std::string text;
+  char buffer[4096];
+  for (;;) {
+    const auto count = ::read(terminal, buffer, sizeof buffer);
+    if (count <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  EXPECT_EQ(status, 0) << text;
+  std::erase(text, '\r');
+  return text;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, base::display_width(line));
+  return widest;
+}
+
+TEST(CommandLine, TablesFitTheTerminalAndHaveTheirFullWidthElsewhere) {
+  const Arguments fields = {"info", "recipe"};
+  EXPECT_GT(widest_line(run_program(fields).out), 100U);
+  for (const std::size_t columns : {80, 100}) EXPECT_LE(widest_line(on_terminal(fields, columns)), columns);
+  EXPECT_EQ(on_terminal(fields, 500), run_program(fields).out);
+}
+
+}  // namespace
+}  // namespace sadam::cli

@@ -1,0 +1,116 @@
+// `sadam reproduce` and what it needs from outside.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <optional>
+
+#include "cli/program.h"
+#include "support/temporary_folder.h"
+#include "train/record/run_folder.h"
+
+namespace sadam::cli {
+namespace {
+
+constexpr const char* small_table =
+    "[data]\nname = 'synthetic10'\ntrain_images = 160\ntest_images = 50\n"
+    "[train]\nepochs = 1\nbatch = 16\nthreads = 1\n"
+    "[table]\ntitle = 'small'\nseeds = [1]\nbaseline = 'adamw'\n"
+    "[[table.column]]\nkey = 'c'\ntitle = 'built-in data'\n"
+    "[[table.row]]\nkey = 'sadam'\ntitle = 'S-Adam'\n"
+    "[[table.row]]\nkey = 'adamw'\ntitle = 'AdamW'\nset = [\"optimizer.name = 'adamw'\"]\n";
+
+class Reproduce : public testing::Test {
+ protected:
+  void SetUp() override { std::ofstream(path("small.toml")) << small_table; }
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  bool is_done(const std::string& row) const {
+    return std::filesystem::exists(path("runs/small/c/" + row + "/seed-1/checkpoint.pt"));
+  }
+  Ended reproduce(const Arguments& more = {}) const {
+    Arguments arguments = {"reproduce", path("small.toml"), "--root", path("runs"), "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Reproduce, RunsThatAnotherProcessHasAreLeftToItAndNamed) {
+  std::optional<train::RunFolder> held = train::RunFolder::create(path("runs/small/c/sadam/seed-1"));
+  const auto first = reproduce();
+  EXPECT_EQ(first.status, 0) << first.err;
+  // What controls a run that is not finished has to wait, too.
+  EXPECT_NE(first.err.find("Another process is working on what is still missing (c/sadam, seed 1; c/sadam "
+                           "matched, seed 1; c/sadam shuffled, seed 1)"),
+            std::string::npos)
+      << first.err;
+  EXPECT_TRUE(is_done("adamw"));
+  EXPECT_TRUE(is_done("adamw.cosine"));
+  EXPECT_FALSE(is_done("sadam"));
+  EXPECT_FALSE(is_done("sadam.matched"));
+
+  held.reset();
+  const auto second = reproduce();
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_EQ(second.err.find("Another process"), std::string::npos) << second.err;
+  EXPECT_NE(second.err.find("5 runs, 2 of them done."), std::string::npos) << second.err;
+  for (const char* row : {"sadam", "sadam.matched", "sadam.shuffled"}) EXPECT_TRUE(is_done(row)) << row;
+}
+
+TEST_F(Reproduce, TwoProcessesShareATable) {
+  const Arguments arguments = {"reproduce", path("small.toml"), "--root", path("runs"), "--quiet"};
+  Background first(arguments);
+  Background second(arguments);
+  for (auto* process : {&first, &second}) {
+    const auto ended = process->wait();
+    EXPECT_EQ(ended.status, 0) << ended.err;
+  }
+  const auto after = reproduce();
+  EXPECT_NE(after.err.find("5 runs, 5 of them done."), std::string::npos) << after.err;
+}
+
+TEST_F(Reproduce, WeightsAreFoundBesideTheData) {
+  const auto at_data = [&](const std::string& name) {
+    return run_program({"eval", "--weights", name, "--set", "data.train_images=20", "--set",
+                        "data.test_images=20", "--set", "data.root=" + path("data")});
+  };
+  ASSERT_EQ(reproduce({"--only", "adamw"}).status, 0);
+  std::filesystem::create_directories(path("data"));
+  ASSERT_EQ(run_program({"export", path("runs/small/c/adamw/seed-1"), path("data/own.safetensors")}).status,
+            0);
+  EXPECT_EQ(at_data("own.safetensors").status, 0);
+  const auto missing = at_data("none.safetensors");
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_EQ(missing.err, "sadam: none.safetensors is neither here nor in " + path("data") +
+                             ": give the path of the weights in model.weights.\n");
+  // A path is taken at its word.
+  EXPECT_NE(at_data("./own.safetensors").err.find("./own.safetensors is not there"), std::string::npos);
+}
+
+TEST_F(Reproduce, MissingWeightsOfThePapersNetworkCanBeFetched) {
+  const auto ended =
+      run_program({"reproduce", "table3", "--root", path("runs"), "--set", "data.root=" + path("data")});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_NE(ended.err.find("'sadam data fetch resnet18 --root " + path("data") + "'"), std::string::npos)
+      << ended.err;
+}
+
+TEST_F(Reproduce, SeedsAreTakenOnlyFromSeeds) {
+  for (const Arguments& seeds : {Arguments{"--seeds", ""}, Arguments{"--seeds", "99999999999999999999"},
+                                 Arguments{"--seeds=-1"}, Arguments{"--set", "seed=3"}}) {
+    const auto ended = reproduce(seeds);
+    EXPECT_EQ(ended.status, 2) << seeds.front();
+    EXPECT_NE(ended.err.find("--seeds"), std::string::npos) << ended.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("runs")));
+}
+
+TEST_F(Reproduce, ATableGivenToTrainIsSentToReproduce) {
+  const auto ended = run_program({"train", path("small.toml"), "--root", path("runs")});
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_NE(ended.err.find("small.toml:9"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("sadam reproduce"), std::string::npos) << ended.err;
+}
+
+}  // namespace
+}  // namespace sadam::cli

@@ -1,0 +1,121 @@
+// Every number of the paper that the tables carry, typed a second time from the paper's own tables: row by
+// row, as they stand there, and not in the order of the recipes.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "reproduce/table_recipe.h"
+
+namespace sadam::reproduce {
+namespace {
+
+constexpr double none = -1;
+
+using Numbers = std::map<std::string, std::map<std::string, double>>;  // by row, then by column
+
+// What stands in the paper, a row of the table a line.
+struct Line {
+  std::string row;
+  std::vector<double> numbers;  // one a column; `none` where the paper has none
+};
+
+Numbers expected(const std::vector<std::string>& columns, const std::vector<Line>& lines) {
+  Numbers numbers;
+  for (const auto& line : lines) {
+    EXPECT_EQ(line.numbers.size(), columns.size()) << line.row;
+    auto& row = numbers[line.row];
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (line.numbers[i] != none) row[columns[i]] = line.numbers[i];
+  }
+  return numbers;
+}
+
+Numbers accuracies_of(const char* table) {
+  Numbers numbers;
+  for (const auto& row : find_table(table).rows) numbers[row.key] = row.paper;
+  return numbers;
+}
+
+Numbers seconds_of(const char* table) {
+  Numbers numbers;
+  for (const auto& row : find_table(table).rows) numbers[row.key] = row.paper_seconds;
+  return numbers;
+}
+
+std::vector<std::string> columns_of(const char* table) {
+  std::vector<std::string> keys;
+  for (const auto& column : find_table(table).columns) keys.push_back(column.key);
+  return keys;
+}
+
+using Keys = std::vector<std::string>;
+
+TEST(PaperNumbers, Table1) {
+  const Keys columns = {"cifar100", "tinyimagenet", "imagewoof", "imagenet"};
+  EXPECT_EQ(columns_of("table1"), columns);
+  EXPECT_EQ(accuracies_of("table1"), expected(columns, {{"prox_sgd", {14.13, 19.89, 31.18, 9.66}},
+                                                        {"adamw", {15.94, 18.91, 33.24, 8.63}},
+                                                        {"sadam-k2", {18.11, 22.81, 35.57, 10.97}},
+                                                        {"sadam-k8", {18.67, 23.18, 35.19, 11.24}},
+                                                        {"sadam-k2-paper", {18.11, 22.81, 35.57, 10.97}},
+                                                        {"sadam-k8-paper", {18.67, 23.18, 35.19, 11.24}}}));
+  EXPECT_EQ(seconds_of("table1"), expected(columns, {{"prox_sgd", {none, 286.53, 38.98, 12322}},
+                                                     {"adamw", {15.89, 281.49, 34.96, 8186}},
+                                                     {"sadam-k2", {14.33, 258.54, 34.74, 8297}},
+                                                     {"sadam-k8", {17.41, 293.14, 34.38, 12770}},
+                                                     {"sadam-k2-paper", {none, none, none, none}},
+                                                     {"sadam-k8-paper", {none, none, none, none}}}));
+}
+
+// The paper has the data sets as rows.
+TEST(PaperNumbers, Table2) {
+  const Keys rows = {"k8", "k2", "k1", "no-brake", "small-radius"};
+  const auto by_data = expected(rows, {{"cifar100", {18.67, 18.11, 15.86, 15.82, 14.78}},
+                                       {"tinyimagenet", {23.18, 22.81, 19.38, 18.29, 21.41}},
+                                       {"imagewoof", {35.19, 35.57, 32.93, 32.99, 33.09}}});
+  Numbers turned;
+  for (const auto& [data, numbers] : by_data)
+    for (const auto& [row, number] : numbers) turned[row][data] = number;
+  EXPECT_EQ(columns_of("table2"), (Keys{"cifar100", "tinyimagenet", "imagewoof"}));
+  EXPECT_EQ(accuracies_of("table2"), turned);
+  for (const auto& [row, seconds] : seconds_of("table2")) EXPECT_TRUE(seconds.empty()) << row;
+}
+
+TEST(PaperNumbers, Table3) {
+  const Keys columns = {"cifar100", "cifar10", "imagewoof"};
+  EXPECT_EQ(columns_of("table3"), columns);
+  EXPECT_EQ(accuracies_of("table3"), expected(columns, {{"prox_sgd", {48.24, 79.44, 50.22}},
+                                                        {"adamw", {51.12, 80.48, 51.18}},
+                                                        {"sadam-k2", {55.84, 85.46, 74.21}},
+                                                        {"sadam-k8", {56.11, 86.13, 75.87}}}));
+  EXPECT_EQ(seconds_of("table3"), expected(columns, {{"prox_sgd", {18299.63, 11640.01, 14276.93}},
+                                                     {"adamw", {2317.04, 1681.73, 408.82}},
+                                                     {"sadam-k2", {2136.53, 1096.24, 404.07}},
+                                                     {"sadam-k8", {3775.30, 1458.24, 558.21}}}));
+}
+
+TEST(PaperNumbers, Table4) {
+  Keys columns;
+  for (const std::string data : {"cifar100", "cifar10", "imagewoof"})
+    for (const char* batch : {"-b4", "-b16", "-b64"}) columns.push_back(data + batch);
+  EXPECT_EQ(columns_of("table4"), columns);
+  EXPECT_EQ(
+      accuracies_of("table4"),
+      expected(columns, {{"prox_sgd", {56.59, 68.09, 73.82, 82.43, 90.46, 93.54, 61.52, 79.41, 86.71}},
+                         {"adamw", {56.99, 64.04, 67.43, 84.17, 89.22, 90.62, 56.25, 76.51, 79.82}},
+                         {"sadam-k8", {66.57, 74.43, 74.18, 90.68, 92.53, 94.18, 81.22, 82.31, 84.60}}}));
+  for (const auto& [row, seconds] : seconds_of("table4")) EXPECT_TRUE(seconds.empty()) << row;
+}
+
+TEST(PaperNumbers, Table5) {
+  const Keys columns = {"lr-1e-4", "lr-5e-4", "lr-1e-3"};
+  EXPECT_EQ(columns_of("table5"), columns);
+  EXPECT_EQ(accuracies_of("table5"),
+            expected(columns, {{"adamw", {66.85, 52.98, 51.12}}, {"sadam-k8", {70.87, 61.26, 56.11}}}));
+  for (const auto& [row, seconds] : seconds_of("table5")) EXPECT_TRUE(seconds.empty()) << row;
+}
+
+}  // namespace
+}  // namespace sadam::reproduce

@@ -1,0 +1,130 @@
+// Tables of one's own: what is wrong with them is said with file and line.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/usage_error.h"
+#include "reproduce/plan.h"
+#include "reproduce/seeds.h"
+
+namespace sadam::reproduce {
+namespace {
+
+// Two rows and a column; `seeds` is in line 3, the shared fields end in line 5.
+constexpr const char* head =
+    "[table]\n"          // 1
+    "title = 'mine'\n"   // 2
+    "seeds = [1, 2]\n";  // 3
+constexpr const char* body =
+    "[[table.column]]\n"  // from 4, if nothing stands between
+    "key = 'small'\n"
+    "title = 'small data'\n"
+    "[[table.row]]\n"  // 7
+    "key = 'adamw'\n"
+    "title = 'AdamW'\n"
+    "set = [\"optimizer.name = 'adamw'\"]\n"
+    "[[table.row]]\n"  // 11
+    "key = 'wide'\n"
+    "title = 'wide'\n";
+
+// What is said of the text; "" if nothing is.
+std::string refusal(const std::string& toml, const Request& request = {}) {
+  try {
+    make_plan(read_table(toml, "mine", "mine.toml"), request);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TableFile, WorksAsItIs) { EXPECT_EQ(refusal(std::string(head) + body), ""); }
+
+TEST(TableFile, ABaselineThatIsNoRowIsRefused) {
+  EXPECT_EQ(refusal(std::string(head) + "baseline = 'adam'\n" + body),
+            "mine.toml:4: table.baseline names 'adam', and there is no such row; did you mean 'adamw'?");
+}
+
+TEST(TableFile, NumbersOfThePaperForNoColumnAreRefused) {
+  EXPECT_EQ(refusal(std::string(head) + body + "paper = { smal = 3 }\n"),
+            "mine.toml:14: table.row.paper names 'smal', and there is no such column; did you mean 'small'?");
+  EXPECT_EQ(
+      refusal(std::string(head) + body + "paper_seconds = { huge = 3 }\n"),
+      "mine.toml:14: table.row.paper_seconds names 'huge', and there is no such column; valid are: small");
+  EXPECT_EQ(refusal(std::string(head) + body + "paper = { small = 3, }\n").substr(0, 13), "mine.toml:14:");
+  EXPECT_EQ(refusal(std::string(head) + body + "paper = { small = 3 }\n"), "");
+}
+
+TEST(TableFile, QuickRowsThatAreNoRowsAreRefused) {
+  EXPECT_EQ(refusal(std::string(head) + body + "[table.quick]\nrows = ['adamw', 'wdie']\n"),
+            "mine.toml:15: table.quick.rows names 'wdie', and there is no such row; did you mean 'wide'?");
+}
+
+TEST(TableFile, ValuesOfAnotherTypeAreRefused) {
+  const auto with = [](const std::string& line) { return refusal(std::string(head) + body + line); };
+  EXPECT_EQ(with("controls = 3\n"), "mine.toml:14: table.row.controls must be true or false.");
+  EXPECT_EQ(with("set = 'train.epochs = 1'\n"),
+            "mine.toml:14: table.row.set must be a list of texts in quotes.");
+  EXPECT_EQ(with("set = [1]\n"), "mine.toml:14: table.row.set must be a list of texts in quotes.");
+  EXPECT_EQ(with("paper = 3\n"), "mine.toml:14: table.row.paper must be a table of numbers.");
+  EXPECT_EQ(with("paper = { small = 'x' }\n"), "mine.toml:14: table.row.paper must be a table of numbers.");
+  EXPECT_EQ(with("[table.quick]\nseeds = [1.5]\n"),
+            "mine.toml:15: table.quick.seeds must be a list of integers.");
+  EXPECT_EQ(
+      with("[table.quick]\ncolumn = 3\n"),
+      "mine.toml:15: table.quick.column must be a list of tables; write each as [[table.quick.column]].");
+  EXPECT_EQ(refusal("[table]\ntitle = 3\n"), "mine.toml:2: table.title must be text in quotes.");
+}
+
+TEST(TableFile, MissingAndMisspeltFieldsAreRefusedWithTheirLine) {
+  EXPECT_EQ(refusal(std::string(head) + body + "contrls = false\n"),
+            "mine.toml:14: table.row has no field 'contrls'; did you mean 'controls'?");
+  EXPECT_EQ(refusal(std::string(head) + body + "[[table.row]]\nkey = 'third'\n"),
+            "mine.toml:14: table.row has no 'title'; add it.");
+  EXPECT_EQ(refusal(std::string(head) + body + "[[table.row]]\nkey = 'wide'\n").substr(0, 26),
+            "mine.toml:15: the key 'wid");
+}
+
+TEST(TableFile, ErrorsInChangesComeWithTheLineOfTheChange) {
+  const auto with = [](const std::string& changes) {
+    return refusal(std::string(head) + body + "set = [\n" + changes + "\n]\n");
+  };
+  EXPECT_EQ(with("  'train.epochs = 3',\n  'optimizer.probs = 3',"),
+            "mine.toml:16: 'optimizer' has no field 'probs'; did you mean 'probes'?");
+  EXPECT_EQ(with("  'optimizer.probes = 0',").substr(0, 34), "mine.toml:15: optimizer.probes is ");
+  EXPECT_EQ(with("  'optimizer.probes',").substr(0, 36), "mine.toml:15: 'optimizer.probes' has");
+  EXPECT_EQ(with("  'optimizer = 3',").substr(0, 30), "mine.toml:15: 'optimizer' is t");
+  // Nobody can say which of two lines is wrong: the cell is named.
+  EXPECT_EQ(with("  \"optimizer.directions = 'step'\",").substr(0, 23), "mine.toml, small/wide: ");
+}
+
+TEST(TableFile, ErrorsInTheSharedRecipeComeWithTheirLine) {
+  EXPECT_EQ(refusal("[optimizer]\nprobs = 3\n" + std::string(head) + body),
+            "mine.toml:2: 'optimizer' has no field 'probs'; did you mean 'probes'?");
+}
+
+TEST(TableFile, ASeedOutsideOfTheSeedsIsRefusedBecauseItWouldBeIgnored) {
+  EXPECT_EQ(refusal("seed = 3\n" + std::string(head) + body),
+            "mine.toml:1: the seeds of a table are table.seeds; leave the seed out here.");
+  EXPECT_EQ(refusal(std::string(head) + body + "set = ['seed = 3']\n"),
+            "mine.toml:14: the seeds of a table are table.seeds; leave the seed out here.");
+  Request request;
+  request.set = {"seed=3"};
+  EXPECT_NE(refusal(std::string(head) + body, request).find("--seeds"), std::string::npos);
+}
+
+TEST(TableFile, SeedsThatAreNegativeOrThereTwiceAreRefused) {
+  EXPECT_EQ(refusal("[table]\ntitle = 't'\nseeds = [1, -2]\n" + std::string(body)),
+            "mine.toml:3: seed -2 is negative; use 0 or more.");
+  EXPECT_NE(refusal("[table]\ntitle = 't'\nseeds = [1, 1]\n" + std::string(body)).find("mine.toml:3: seed 1"),
+            std::string::npos);
+}
+
+TEST(Seeds, AreIntegersWithCommasBetweenThem) {
+  EXPECT_EQ(seeds_in("7"), (std::vector<std::int64_t>{7}));
+  EXPECT_EQ(seeds_in("1, 2,9223372036854775807"), (std::vector<std::int64_t>{1, 2, 9223372036854775807}));
+  for (const char* bad : {"", " ", "1,", ",1", "1,,2", "x", "1.5", "1e3", "9223372036854775808", "1 2"})
+    EXPECT_THROW(seeds_in(bad), UsageError) << bad;
+}
+
+}  // namespace
+}  // namespace sadam::reproduce
