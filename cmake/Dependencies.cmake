@@ -1,5 +1,7 @@
 # Everything that is looked for, in one place. The library needs the first three; the rest switches parts on.
+include(Cuda)
 find_package(Torch REQUIRED)
+sadam_settle_cuda()
 find_package(hwy CONFIG REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
@@ -27,7 +29,6 @@ endif()
 if(SADAM_BUILD_BENCH)
   find_package(benchmark CONFIG QUIET)
   if(NOT benchmark_FOUND)
-    message(NOTICE "sadam: Google Benchmark was not found, so the benchmarks are not built.")
-    set(SADAM_BUILD_BENCH OFF)
+    message(NOTICE "sadam: Google Benchmark was not found, so the CPU's benchmarks are not built.")
   endif()
 endif()

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,15 +19,20 @@ class Module;
 namespace sadam {
 
 namespace optim {
+struct Access;
 class BeforeStep;
-}
+class DeviceWork;
+}  // namespace optim
 
 /// A torch optimizer whose `step(closure)` takes a closure that returns the loss and does nothing else: the
 /// optimizer clears the gradients, evaluates the closure once with gradients and calls backward.
 ///
-/// Parameters are float32 or float64, dense, all on the CPU. A step whose loss or gradient is not finite is
-/// skipped: weights, optimizer state and protected buffers stay as they are, `summary()` and `totals()` say
-/// so.
+/// Parameters are float32 or float64, dense, all on one device: the CPU, or a GPU where the library was built
+/// with CUDA. A step whose loss or gradient is not finite is skipped: weights, optimizer state and protected
+/// buffers stay as they are, `summary()` and `totals()` say so.
+///
+/// On a GPU a step only enqueues work: loss, ρ, brake and the decision to skip stay on the device.
+/// `summary()` and `totals()` wait for it and fetch them, and so does saving.
 class Optimizer : public torch::optim::Optimizer {
  public:
   /// Moves, as torch's optimizers do; there is no copy.
@@ -41,10 +47,10 @@ class Optimizer : public torch::optim::Optimizer {
   void add_param_group(const torch::optim::OptimizerParamGroup& group);
 
   /// What happened in the last step.
-  const StepSummary& summary() const { return summary_; }
+  const StepSummary& summary() const;
 
   /// What happened so far.
-  const Totals& totals() const { return totals_; }
+  const Totals& totals() const;
 
   /// What `torch::save` calls: writes options, moments and counts.
   void save(torch::serialize::OutputArchive& archive) const override = 0;
@@ -96,14 +102,30 @@ class Optimizer : public torch::optim::Optimizer {
   /// "parameter 'conv.weight'" or "parameter 3 of group 0".
   std::string name_of(std::size_t group, std::size_t index) const;
 
+  /// Whether the parameters are on a GPU.
+  bool is_on_device() const { return !device().is_cpu(); }
+  /// Where the parameters are.
+  c10::Device device() const;
+  /// What works there; made at the first use.
+  optim::DeviceWork& device_work();
+  /// Fetches what a save needs.
+  void fetch_from_device() const;
+  /// After a load: the device's numbers are out of date.
+  void forget_device() { device_work_.reset(); }
+
   std::vector<torch::Tensor> buffers_;
-  StepSummary summary_;
-  Totals totals_;
+  mutable StepSummary summary_;  // mutable: fetched from the device when asked for
+  mutable Totals totals_;
+  std::shared_ptr<optim::DeviceWork> device_work_;  // null on the CPU
 
  private:
+  friend struct optim::Access;
+
   template <class T>
   std::int64_t count_non_finite_gradients() const;
   void check_parameters(const std::vector<torch::optim::OptimizerParamGroup>& groups) const;
+  void check_device(std::size_t group, std::size_t index, const torch::Tensor& tensor,
+                    std::optional<c10::Device>& first) const;
 
   std::unordered_map<const void*, std::string> names_;  // by TensorImpl
   std::vector<const void*> checked_;                    // the TensorImpls that passed check_parameters

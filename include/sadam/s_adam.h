@@ -86,6 +86,8 @@ class SAdam : public Optimizer {
   void check_options(const torch::optim::OptimizerOptions& options, const std::string& where) const override;
 
  private:
+  friend struct optim::Access;
+
   /// A range of groups [first, last).
   struct Groups {
     std::size_t first;

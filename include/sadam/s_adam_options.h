@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <sadam/bias_correction.h>
 #include <sadam/brake.h>
 #include <sadam/directions.h>
 #include <sadam/statistic.h>
@@ -15,16 +16,6 @@
 #include <utility>
 
 namespace sadam {
-
-/// How the zero start of Adam's averages is made up for.
-enum class BiasCorrection {
-  adamw,      ///< m/(1−β1^t) over √(v/(1−β2^t)) + ε, as torch's AdamW
-  reference,  ///< step lr·√(1−β2^t)/(1−β1^t), ε added to the uncorrected √v, as the authors' code
-  none,       ///< m over √v + ε: Algorithm 1 of the paper. The first steps are several times longer
-};
-
-/// The name used in files and messages.
-std::string to_string(BiasCorrection correction);
 
 /// An option that belongs to the whole optimizer, because one probe serves all groups. It remembers whether
 /// it was set, so that the options of a group may leave it alone; a group that sets another value is refused.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/device_options.h"
 #include "train/recipe/source.h"
 
 namespace sadam::cli {
@@ -24,6 +25,7 @@ struct RecipeOptions {
                     "Changes a field, such as optimizer.probes=8; 'sadam info recipe' lists them")
         ->type_name("FIELD=VALUE")
         ->allow_extra_args(false);
+    add_device_options(command, sets);
   }
 
   train::Recipe resolve() const {

@@ -5,6 +5,7 @@
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/device_options.h"
 #include "cli/output_width.h"
 #include "cli/reproduce.h"
 #include "cli/stop_signal.h"
@@ -104,6 +105,7 @@ void add_reproduce(CLI::App& app) {
   command.add_option("--set", request.set, "Changes a field of every run, such as data.root=/big/data")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
+  add_device_options(command, request.set);
   command.add_flag("--no-controls", arguments->no_controls, "Leaves the controls out");
   command.add_option("--root", request.root, "Folder of the runs")->capture_default_str();
   command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");

@@ -23,6 +23,7 @@ class InMemoryImages final : public ImageSet {
   void read(std::size_t i, std::uint8_t* out) const override {
     resizer_(images_.pixels.data() + i * images_.bytes_per_image(), out);
   }
+  const Images* stored() const override { return &images_; }
 
  private:
   Images images_;

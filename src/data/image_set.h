@@ -23,6 +23,8 @@ class ImageSet {
   /// Writes image i to `out`: 3·pixels()·pixels() bytes, channel by channel, row by row. Throws an Error that
   /// names the file if it cannot be read. Called from several threads at once.
   virtual void read(std::size_t i, std::uint8_t* out) const = 0;
+  /// The images that read() resizes, where all of them are in memory at their own size; else null.
+  virtual const Images* stored() const { return nullptr; }
 
   std::size_t bytes_per_image() const { return 3 * pixels() * pixels(); }
 };

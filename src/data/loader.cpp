@@ -3,7 +3,6 @@
 #include <sadam/error.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -27,34 +26,6 @@ namespace {
 /// enough that a batch of large images is shared by all workers.
 constexpr std::size_t kShareBytes = 64 * 1024;
 
-/// What a byte becomes, for each channel. In float throughout, as torchvision does, so that its bits are the
-/// same.
-using NormalizationTable = std::array<std::array<float, 256>, 3>;
-
-NormalizationTable table_of(const Normalization& normalization) {
-  NormalizationTable table;
-  for (std::size_t channel = 0; channel < 3; ++channel) {
-    const auto mean = normalization.mean[channel];
-    const auto deviation = normalization.deviation[channel];
-    if (!std::isfinite(mean) || !std::isfinite(deviation) || !(deviation > 0))
-      throw Error("a loader cannot normalise with mean " + std::to_string(mean) + " and deviation " +
-                  std::to_string(deviation) + ": the mean must be finite, the deviation finite and above 0.");
-    for (std::size_t byte = 0; byte < 256; ++byte)
-      table[channel][byte] = (static_cast<float>(byte) / 255.0f - mean) / deviation;
-  }
-  return table;
-}
-
-const LoaderOptions& checked_options(const LoaderOptions& options) {
-  if (options.batch < 1) throw Error("a batch of 0 images was asked for: it must have at least 1.");
-  if (options.threads < 1)
-    throw Error("a loader with " + std::to_string(options.threads) +
-                " threads was asked for: it needs at least 1.");
-  if (options.ahead < 1)
-    throw Error("a loader that makes 0 batches ahead was asked for: it needs at least 1.");
-  return options;
-}
-
 }  // namespace
 
 /// One thread calls start() and next(); the workers call work(). Batch number b is made in slot b mod
@@ -64,7 +35,7 @@ class Loader::Workers {
   Workers(std::shared_ptr<const ImageSet> images, const LoaderOptions& options)
       : images_(std::move(images)),
         options_(checked_options(options)),
-        table_(table_of(options.normalization)),
+        table_(normalization_table(options.normalization)),
         count_(images_->size()),
         image_bytes_(images_->bytes_per_image()),
         full_batch_(std::min(options.batch, count_)),
@@ -248,6 +219,30 @@ std::size_t Loader::batches() const { return workers_->batches(); }
 void Loader::start(std::size_t epoch, std::size_t first_batch) { workers_->start(epoch, first_batch); }
 bool Loader::next(Batch& batch) { return workers_->next(batch); }
 double Loader::waited_seconds() const { return workers_->waited_seconds(); }
+
+NormalizationTable normalization_table(const Normalization& normalization) {
+  NormalizationTable table;
+  for (std::size_t channel = 0; channel < 3; ++channel) {
+    const auto mean = normalization.mean[channel];
+    const auto deviation = normalization.deviation[channel];
+    if (!std::isfinite(mean) || !std::isfinite(deviation) || !(deviation > 0))
+      throw Error("a loader cannot normalise with mean " + std::to_string(mean) + " and deviation " +
+                  std::to_string(deviation) + ": the mean must be finite, the deviation finite and above 0.");
+    for (std::size_t byte = 0; byte < 256; ++byte)
+      table[channel][byte] = (static_cast<float>(byte) / 255.0f - mean) / deviation;
+  }
+  return table;
+}
+
+const LoaderOptions& checked_options(const LoaderOptions& options) {
+  if (options.batch < 1) throw Error("a batch of 0 images was asked for: it must have at least 1.");
+  if (options.threads < 1)
+    throw Error("a loader with " + std::to_string(options.threads) +
+                " threads was asked for: it needs at least 1.");
+  if (options.ahead < 1)
+    throw Error("a loader that makes 0 batches ahead was asked for: it needs at least 1.");
+  return options;
+}
 
 std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint64_t epoch) {
   if (count > std::numeric_limits<std::uint32_t>::max())

@@ -2,6 +2,7 @@
 // depends on the seed and the epoch alone, not on threads or timing.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -52,6 +53,14 @@ class Loader {
   class Workers;
   std::unique_ptr<Workers> workers_;
 };
+
+/// The same options, if a loader can work with them; else throws an Error that says why not.
+const LoaderOptions& checked_options(const LoaderOptions& options);
+
+/// What a byte becomes, for each channel. In float throughout, as torchvision does, so that its bits are the
+/// same. Throws an Error for a deviation that is not above 0.
+using NormalizationTable = std::array<std::array<float, 256>, 3>;
+NormalizationTable normalization_table(const Normalization& normalization);
 
 /// The order of `count` images in an epoch: a Fisher–Yates shuffle on Philox, a pure function of its
 /// arguments.

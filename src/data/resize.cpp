@@ -4,19 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "data/resize_formula.h"
+
 namespace sadam::data {
-namespace {
-
-// Weights are integers out of 2^22, so that 255 times their sum still fits 32 bits with room for rounding;
-// each of the two passes rounds to a byte. These choices are Pillow's, and what makes the results equal.
-constexpr int weight_bits = 22;
-constexpr std::int32_t half_weight = std::int32_t{1} << (weight_bits - 1);
-
-std::uint8_t rounded_byte(std::int32_t sum) {
-  return static_cast<std::uint8_t>(std::clamp(sum >> weight_bits, 0, 255));
-}
-
-}  // namespace
 
 Resizer::Axis::Axis(std::size_t from, std::size_t to) {
   const double ratio = static_cast<double>(from) / static_cast<double>(to);
@@ -39,7 +29,7 @@ Resizer::Axis::Axis(std::size_t from, std::size_t to) {
     }
     for (std::size_t j = 0; j < count[i]; ++j)
       weights[i * taps + j] =
-          static_cast<std::int32_t>(std::floor(exact[j] / sum * (1 << weight_bits) + 0.5));
+          static_cast<std::int32_t>(std::floor(exact[j] / sum * (1 << kWeightBits) + 0.5));
   }
 }
 
@@ -53,7 +43,7 @@ void Resizer::resize_rows(const std::uint8_t* in, std::uint8_t* out) const {
     const auto* const pixels = in + across_.first[x];
     const auto* const weights = across_.weights.data() + x * across_.taps;
     std::array<std::int32_t, rows> sums;
-    sums.fill(half_weight);
+    sums.fill(kHalfWeight);
     for (std::size_t j = 0; j < across_.count[x]; ++j)
       for (std::size_t y = 0; y < rows; ++y) sums[y] += pixels[y * from_.width + j] * weights[j];
     for (std::size_t y = 0; y < rows; ++y) out[y * to_.width + x] = rounded_byte(sums[y]);
@@ -66,7 +56,7 @@ void Resizer::resize_columns(const std::uint8_t* in, std::uint8_t* out) const {
   for (std::size_t y = 0; y < to_.height; ++y) {
     const auto* row = in + down_.first[y] * to_.width;
     std::array<std::int32_t, columns> sums;
-    sums.fill(half_weight);
+    sums.fill(kHalfWeight);
     for (std::size_t j = 0; j < down_.count[y]; ++j, row += to_.width) {
       const std::int32_t weight = down_.weights[y * down_.taps + j];
       for (std::size_t x = 0; x < columns; ++x) sums[x] += row[x] * weight;

@@ -23,16 +23,20 @@ class Resizer {
   /// `in` and `out` are `planes` planes of the two sizes, row by row; they do not overlap. From any thread.
   void operator()(const std::uint8_t* in, std::uint8_t* out, std::size_t planes = 3) const;
 
- private:
-  // Along one axis: pixel i of the output is a weighted mean of inputs first[i], first[i]+1, ...
+  /// Along one axis: pixel i of the output is a weighted mean of inputs first[i], first[i]+1, ...
   struct Axis {
     Axis(std::size_t from, std::size_t to);
-    std::size_t taps = 0;  // room for the weights of one output, of which count[i] are used
+    std::size_t taps = 0;  ///< room for the weights of one output, of which count[i] are used
     std::vector<std::size_t> first;
     std::vector<std::size_t> count;
     std::vector<std::int32_t> weights;
   };
 
+  /// For those who resize elsewhere: along rows first, rounded to bytes, then along columns.
+  const Axis& across() const { return across_; }
+  const Axis& down() const { return down_; }
+
+ private:
   template <std::size_t rows>
   void resize_rows(const std::uint8_t* in, std::uint8_t* out) const;
   template <std::size_t columns>

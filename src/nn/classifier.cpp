@@ -16,11 +16,14 @@ class QATNetClassifier : public Classifier {
  public:
   explicit QATNetClassifier(const QATNetOptions& options) : net_(options) {}
 
-  torch::nn::Module& module() override { return *net_; }
+  std::shared_ptr<torch::nn::Module> shared_module() override { return net_.ptr(); }
 
-  std::function<at::Tensor()> logits_of(const at::Tensor& images) override {
-    return [net = net_, quantized = net_->quantize(images)]() mutable {
-      return net->forward_quantized(quantized);
+  at::Tensor prepare(const at::Tensor& images) override { return net_->quantize(images).tensor(); }
+
+  Logits logits() const override {
+    return [](torch::nn::Module& module, const at::Tensor& prepared) {
+      auto& net = static_cast<QATNetImpl&>(module);
+      return net.forward_quantized(net.as_quantized(prepared));
     };
   }
 
@@ -32,10 +35,14 @@ class ResNet18Classifier : public Classifier {
  public:
   explicit ResNet18Classifier(const ResNet18Options& options) : net_(options) {}
 
-  torch::nn::Module& module() override { return *net_; }
+  std::shared_ptr<torch::nn::Module> shared_module() override { return net_.ptr(); }
 
-  std::function<at::Tensor()> logits_of(const at::Tensor& images) override {
-    return [net = net_, images]() mutable { return net->forward(images); };
+  at::Tensor prepare(const at::Tensor& images) override { return images; }
+
+  Logits logits() const override {
+    return [](torch::nn::Module& module, const at::Tensor& prepared) {
+      return static_cast<ResNet18Impl&>(module).forward(prepared);
+    };
   }
 
  private:
@@ -43,6 +50,12 @@ class ResNet18Classifier : public Classifier {
 };
 
 }  // namespace
+
+std::function<at::Tensor()> Classifier::logits_of(const at::Tensor& images) {
+  return [function = logits(), held = shared_module(), prepared = prepare(images)] {
+    return function(*held, prepared);
+  };
+}
 
 std::unique_ptr<Classifier> make_classifier(const ClassifierOptions& options) {
   try {

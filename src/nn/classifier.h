@@ -19,12 +19,19 @@ class Classifier {
  public:
   virtual ~Classifier() = default;
 
-  virtual torch::nn::Module& module() = 0;
+  virtual std::shared_ptr<torch::nn::Module> shared_module() = 0;
+  torch::nn::Module& module() { return *shared_module(); }
 
-  /// What computes the logits of these images (n × 3 × h × w, float), as often as it is called. Whatever does
-  /// not depend on the weights is done here, once (QATNet: the quantization of the input). The function
-  /// keeps the network alive and sees every change of its weights and of its mode, training or evaluation.
-  virtual std::function<at::Tensor()> logits_of(const at::Tensor& images) = 0;
+  /// What does not depend on the weights, done once for a batch of images (n × 3 × h × w, float). QATNet: the
+  /// quantization of the input.
+  virtual at::Tensor prepare(const at::Tensor& images) = 0;
+  /// What computes the logits of prepared images by a module of this kind: this one's, or a clone of it.
+  using Logits = at::Tensor (*)(torch::nn::Module& module, const at::Tensor& prepared);
+  virtual Logits logits() const = 0;
+
+  /// What computes the logits of these images, as often as it is called. The function keeps the network's
+  /// module alive and sees every change of its weights and of its mode, training or evaluation.
+  std::function<at::Tensor()> logits_of(const at::Tensor& images);
 };
 
 struct ClassifierOptions {

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "kernels/kernels.h"
+#include "nn/cuda/fake_quantize.h"
 
 namespace sadam::nn {
 namespace {
@@ -48,7 +49,9 @@ at::Tensor quantized_by_kernels(const at::Tensor& x, int bits) {
     out.copy_(x);
     in = out;
   }
-  if (x.scalar_type() == at::kFloat) {
+  if (x.is_cuda()) {
+    cuda::fake_quantize(out, in, bits);
+  } else if (x.scalar_type() == at::kFloat) {
     quantize_block<float>(out, in, bits);
   } else {
     quantize_block<double>(out, in, bits);
@@ -66,9 +69,10 @@ at::Tensor quantized_by_expression(const at::Tensor& x, int bits) {
 at::Tensor quantized(const at::Tensor& x, int bits) {
   if (x.numel() == 0) return at::empty_like(x);
   // A tensor that is only marked as negated does not hold its own values.
-  const bool own = x.device().is_cpu() && !x.is_neg();
+  const bool own = !x.is_neg();
   const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
-  return own && known ? quantized_by_kernels(x, bits) : quantized_by_expression(x, bits);
+  const bool here = x.device().is_cpu() || cuda::has_fake_quantize(x);
+  return own && known && here ? quantized_by_kernels(x, bits) : quantized_by_expression(x, bits);
 }
 
 struct StraightThrough : torch::autograd::Function<StraightThrough> {

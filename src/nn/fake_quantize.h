@@ -12,8 +12,9 @@ namespace sadam::nn {
 ///
 /// The gradient passes unchanged, also where x was clamped (the straight-through estimator). A NaN or an
 /// infinity anywhere makes everything NaN, as it does in the tensor expression. The result has the memory
-/// format of x and is the only memory taken. On the CPU, float32 and float64 go through kernels of one pass
-/// each; everything else is the tensor expression.
+/// format of x and is the only memory taken. float32 and float64 go through kernels of one pass each, on the
+/// CPU and, in a build with CUDA, on GPUs, where nothing waits for the host; everything else is the tensor
+/// expression.
 ///
 /// Throws `sadam::Error` for bits outside 2 to 8, and for what is not a dense tensor of real floating-point
 /// numbers.

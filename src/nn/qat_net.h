@@ -7,6 +7,7 @@
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -48,10 +49,16 @@ class QATNetImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& images);
 
   QuantizedImages quantize(const at::Tensor& images) const;
+  /// A tensor that `quantize` of a network with the same bits has made, known as such again.
+  QuantizedImages as_quantized(const at::Tensor& quantized) const { return {quantized, options_.bits}; }
   /// The same as `forward` of the images they were made from.
   at::Tensor forward_quantized(const QuantizedImages& images);
 
   const QATNetOptions& options() const { return options_; }
+
+  /// A copy with the same values, on the same device or the given one.
+  std::shared_ptr<torch::nn::Module> clone(
+      const c10::optional<c10::Device>& device = c10::nullopt) const override;
 
  private:
   QATNetOptions options_;

@@ -11,29 +11,6 @@
 
 namespace sadam::optim {
 
-kernels::AdamCoefficients AdamRule::at(std::int64_t t) const {
-  const double correction1 = 1 - std::pow(beta1, static_cast<double>(t));
-  const double correction2 = 1 - std::pow(beta2, static_cast<double>(t));
-  kernels::AdamCoefficients c;
-  c.beta1 = beta1;
-  c.beta2 = beta2;
-  c.eps = eps;
-  c.decay = 1 - lr * weight_decay * (damp_weight_decay ? brake : 1);
-  c.step_size = lr * brake;
-  switch (bias_correction) {
-    case BiasCorrection::adamw:
-      c.root_scale = 1 / std::sqrt(correction2);
-      c.step_size /= correction1;
-      break;
-    case BiasCorrection::reference:
-      c.step_size *= std::sqrt(correction2) / correction1;
-      break;
-    case BiasCorrection::none:
-      break;
-  }
-  return c;
-}
-
 AdamRule rule_of(const AdamWOptions& options) {
   AdamRule rule;
   rule.lr = options.lr();
@@ -63,8 +40,8 @@ std::vector<at::Tensor> moments_of(const torch::optim::OptimizerParamState& stat
 void AdamLaunch::add(const at::Tensor& parameter, AdamWParamState& state, const AdamRule& rule) {
   ensure_moment(state.exp_avg(), parameter);
   ensure_moment(state.exp_avg_sq(), parameter);
-  entries_.push_back(
-      {parameter, probe::laid_out_like(parameter.grad(), parameter), &state, rule.at(state.step() + 1)});
+  entries_.push_back({parameter, probe::laid_out_like(parameter.grad(), parameter), &state,
+                      kernels::coefficients_at(rule, state.step() + 1)});
 }
 
 void AdamLaunch::run() {

@@ -7,24 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "../kernels/adam_rule.h"
 #include "../kernels/kernels.h"
 
 namespace sadam::optim {
 
-/// The options of a group that decide its update, with its brake.
-struct AdamRule {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 1e-2;
-  BiasCorrection bias_correction = BiasCorrection::adamw;
-  bool damp_weight_decay = false;
-  double brake = 1;
-
-  /// The scalars of the t-th update, t ≥ 1.
-  kernels::AdamCoefficients at(std::int64_t t) const;
-};
+using kernels::AdamRule;
 
 AdamRule rule_of(const AdamWOptions& options);
 AdamRule rule_of(const SAdamOptions& options, double brake);

@@ -4,6 +4,7 @@
 #include "adam_update.h"
 #include "archive.h"
 #include "checks.h"
+#include "device_work.h"
 #include "state.h"
 
 namespace sadam {
@@ -83,6 +84,10 @@ void AdamW::check_options(const torch::optim::OptimizerOptions& given, const std
 }
 
 torch::Tensor AdamW::step(LossClosure closure) {
+  if (is_on_device()) {
+    check();
+    return device_work().step(*this, closure, "AdamW::step");
+  }
   torch::Tensor loss;
   if (!start_step(closure, "AdamW::step", loss)) return loss;
   optim::AdamLaunch launch;
@@ -97,7 +102,10 @@ torch::Tensor AdamW::step(LossClosure closure) {
   return loss;
 }
 
-void AdamW::save(OutputArchive& archive) const { optim::save_state(archive, *this, "AdamW"); }
+void AdamW::save(OutputArchive& archive) const {
+  fetch_from_device();
+  optim::save_state(archive, *this, "AdamW");
+}
 
 void AdamW::load(InputArchive& archive) {
   const optim::Factories factories{"AdamW", [] { return std::make_unique<AdamWOptions>(); },
@@ -106,6 +114,7 @@ void AdamW::load(InputArchive& archive) {
   for (const auto& options : loaded.options) check_options(*options, "load: ");
   totals_ = loaded.totals;
   defaults_ = std::move(loaded.defaults);
+  forget_device();
   optim::commit_state(std::move(loaded), param_groups(), state());
 }
 

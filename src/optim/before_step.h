@@ -13,8 +13,9 @@ namespace sadam::optim {
 /// Gradients, buffers and random generator as a step found them: all that evaluating a closure may change.
 class BeforeStep {
  public:
-  BeforeStep(std::vector<torch::optim::OptimizerParamGroup>& groups, const std::vector<at::Tensor>& buffers)
-      : forward_(buffers) {
+  BeforeStep(std::vector<torch::optim::OptimizerParamGroup>& groups, const std::vector<at::Tensor>& buffers,
+             at::Device device = at::kCPU)
+      : forward_(buffers, device) {
     for (auto& group : groups)
       for (auto& parameter : group.params()) gradients_.emplace_back(parameter, parameter.grad());
   }

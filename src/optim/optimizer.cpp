@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,6 +14,7 @@
 #include "../probe/loss.h"
 #include "../probe/parameters.h"
 #include "before_step.h"
+#include "device_work.h"
 
 namespace sadam {
 namespace {
@@ -35,9 +37,9 @@ std::string fault_of(const at::Tensor& tensor) {
              "model->to(torch::kFloat32))";
   } else if (!tensor.is_leaf()) {
     fault << "is the result of an operation: pass the leaf tensors that the model registered";
-  } else if (!tensor.device().is_cpu()) {
-    fault << "is on " << tensor.device()
-          << ": this build of sadam has kernels for the CPU only, move the model there";
+  } else if (!tensor.device().is_cpu() && !(tensor.is_cuda() && optim::built_with_cuda())) {
+    fault << "is on " << tensor.device() << ": this build of sadam has kernels for the CPU"
+          << (optim::built_with_cuda() ? " and CUDA" : "") << " only, move the model there";
   } else if (at::has_internal_overlap(tensor.unsafeGetTensorImpl()) == at::MemOverlap::Yes) {
     fault << "has elements that share memory (an expanded tensor): pass a clone of it";
   }
@@ -101,15 +103,27 @@ std::string Optimizer::name_of(std::size_t group, std::size_t index) const {
   return "parameter " + std::to_string(index) + " of group " + std::to_string(group);
 }
 
+void Optimizer::check_device(std::size_t group, std::size_t index, const at::Tensor& tensor,
+                             std::optional<at::Device>& first) const {
+  if (!first) first = tensor.device();
+  if (tensor.device() == *first) return;
+  std::ostringstream sentence;
+  sentence << name_of(group, index) << " is on " << tensor.device() << " and others are on " << *first
+           << ": move the whole model to one device.";
+  throw Error(sentence.str());
+}
+
 void Optimizer::check_parameters(const std::vector<OptimizerParamGroup>& groups) const {
   // Places by storage: only tensors of one storage can share memory.
   std::unordered_map<const void*, std::vector<std::pair<std::size_t, std::size_t>>> by_storage;
   std::unordered_map<const void*, std::pair<std::size_t, std::size_t>> places;
+  std::optional<at::Device> first_device;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (std::size_t i = 0; i < groups[g].params().size(); ++i) {
       const auto& tensor = groups[g].params()[i];
       const auto fault = fault_of(tensor);
       if (!fault.empty()) throw Error(name_of(g, i) + " " + fault + ".");
+      check_device(g, i, tensor, first_device);
       const auto [place, is_new] = places.emplace(tensor.unsafeGetTensorImpl(), std::make_pair(g, i));
       if (!is_new)
         throw Error(name_of(g, i) + " is given twice (it is also " +
@@ -141,12 +155,14 @@ void Optimizer::check() {
     check_parameters(param_groups());
     checked_ = std::move(current);
   }
+  std::optional<at::Device> first_device;
   for (std::size_t g = 0; g < param_groups().size(); ++g) {
     const auto& group = param_groups()[g];
     check_options(group.options(), param_groups().size() > 1 ? "group " + std::to_string(g) + ": " : "");
     for (std::size_t i = 0; i < group.params().size(); ++i) {
       const auto fault = fault_of(group.params()[i]);  // model->to(...) changes a tensor in place
       if (!fault.empty()) throw Error(name_of(g, i) + " " + fault + ".");
+      check_device(g, i, group.params()[i], first_device);
     }
   }
 }
@@ -206,12 +222,41 @@ void Optimizer::check_gradients() const {
       if (gradient.layout() != at::kStrided)
         throw Error("the gradient of " + name_of(g, i) +
                     " is sparse: sadam works on dense gradients (an embedding needs sparse(false)).");
-      if (gradient.scalar_type() != parameters[i].scalar_type() || gradient.sizes() != parameters[i].sizes())
-        throw Error(
-            "the gradient of " + name_of(g, i) +
-            " has another type or shape than the parameter: clear the gradients after changing a model.");
+      if (gradient.scalar_type() != parameters[i].scalar_type() ||
+          gradient.sizes() != parameters[i].sizes() || gradient.device() != parameters[i].device())
+        throw Error("the gradient of " + name_of(g, i) +
+                    " has another type, shape or device than the parameter: clear the gradients after "
+                    "changing a model.");
     }
   }
+}
+
+at::Device Optimizer::device() const {
+  for (const auto& group : param_groups())
+    for (const auto& parameter : group.params())
+      if (parameter.defined()) return parameter.device();
+  return at::kCPU;
+}
+
+optim::DeviceWork& Optimizer::device_work() {
+  if (!device_work_) device_work_ = optim::make_device_work();
+  return *device_work_;
+}
+
+const StepSummary& Optimizer::summary() const {
+  if (device_work_) device_work_->refresh(summary_, totals_);
+  return summary_;
+}
+
+const Totals& Optimizer::totals() const {
+  if (device_work_) device_work_->refresh(summary_, totals_);
+  return totals_;
+}
+
+void Optimizer::fetch_from_device() const {
+  if (!device_work_) return;
+  device_work_->refresh(summary_, totals_);
+  device_work_->refresh_states();
 }
 
 void Optimizer::start_summary() {

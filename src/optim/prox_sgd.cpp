@@ -6,6 +6,7 @@
 #include "archive.h"
 #include "block.h"
 #include "checks.h"
+#include "device_work.h"
 #include "state.h"
 
 namespace sadam {
@@ -102,6 +103,10 @@ void ProxSGD::check_options(const torch::optim::OptimizerOptions& given, const s
 }
 
 torch::Tensor ProxSGD::step(LossClosure closure) {
+  if (is_on_device()) {
+    check();
+    return device_work().step(*this, closure, "ProxSGD::step");
+  }
   torch::Tensor loss;
   if (!start_step(closure, "ProxSGD::step", loss)) return loss;
   const at::NoGradGuard no_grad;
@@ -121,7 +126,10 @@ torch::Tensor ProxSGD::step(LossClosure closure) {
   return loss;
 }
 
-void ProxSGD::save(OutputArchive& archive) const { optim::save_state(archive, *this, "ProxSGD"); }
+void ProxSGD::save(OutputArchive& archive) const {
+  fetch_from_device();
+  optim::save_state(archive, *this, "ProxSGD");
+}
 
 void ProxSGD::load(InputArchive& archive) {
   const optim::Factories factories{
@@ -134,6 +142,7 @@ void ProxSGD::load(InputArchive& archive) {
   for (const auto& options : loaded.options) check_options(*options, "load: ");
   totals_ = loaded.totals;
   defaults_ = std::move(loaded.defaults);
+  forget_device();
   optim::commit_state(std::move(loaded), param_groups(), state());
 }
 

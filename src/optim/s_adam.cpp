@@ -11,6 +11,7 @@
 #include "archive.h"
 #include "before_step.h"
 #include "checks.h"
+#include "device_work.h"
 #include "state.h"
 
 namespace sadam {
@@ -123,6 +124,11 @@ torch::Tensor SAdam::step(LossClosure closure) {
         "after your own "
         "backward.");
   prepare();
+  if (is_on_device()) {
+    begun_.reset();
+    summary_is_open_ = false;
+    return device_work().step(*this, closure, "SAdam::step");
+  }
   optim::BeforeStep before(param_groups(), buffers_);
   auto loss = evaluate(closure, before, "SAdam::step");
   begun_.reset();
@@ -201,7 +207,8 @@ void SAdam::run_probes(Groups groups, const Base& base) {
       optim::ensure_moment(state.exp_avg(), parameter.tensor);
       optim::ensure_moment(state.exp_avg_sq(), parameter.tensor);
       const auto rule = optim::rule_of(options_of(static_cast<std::size_t>(parameter.group)), 1);
-      directions.coming.push_back({state.exp_avg(), state.exp_avg_sq(), rule.at(state.step() + 1)});
+      directions.coming.push_back(
+          {state.exp_avg(), state.exp_avg_sq(), kernels::coefficients_at(rule, state.step() + 1)});
     }
   }
   plan.probes = wide().probes();
@@ -213,7 +220,8 @@ void SAdam::run_probes(Groups groups, const Base& base) {
   plan.replay = wide().noise() == ProbeNoise::shared ? &base.before : nullptr;
   plan.buffers = buffers_;
 
-  auto outcome = probe::run(std::move(plan), *snapshot_);
+  auto outcome = is_on_device() ? device_work().probe(*this, base.closure, base.loss, base.before)
+                                : probe::run(std::move(plan), *snapshot_);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   summary_.probe_seconds += taken.count();
   if (outcome.differences.empty()) return note_loss(outcome.base);
@@ -256,7 +264,7 @@ void SAdam::update(Groups groups) {
 
 void SAdam::begin() {
   prepare();
-  begun_ = std::make_unique<probe::ForwardState>(buffers_);
+  begun_ = std::make_unique<probe::ForwardState>(buffers_, device());
 }
 
 Brakes SAdam::probe(const LossClosure& loss_fn, const torch::Tensor& loss) {
@@ -276,7 +284,7 @@ Brakes SAdam::probe(const LossClosure& loss_fn, const torch::Tensor& loss) {
   // Without begin() the caller's forward pass cannot be replayed, so its f(w) is of another function.
   const bool replayable = begun_ || wide().noise() == ProbeNoise::fresh;
   const auto base = replayable ? loss : torch::Tensor();
-  const auto begun = begun_ ? std::move(begun_) : std::make_unique<probe::ForwardState>(buffers_);
+  const auto begun = begun_ ? std::move(begun_) : std::make_unique<probe::ForwardState>(buffers_, device());
 
   start_summary();
   summary_.group_lgi = last_lgi_;
@@ -308,6 +316,11 @@ void SAdam::step(const Brakes& brakes) {
   }
   summary_is_open_ = false;
   begun_.reset();
+  if (is_on_device()) {
+    summary_.group_brakes = brakes.per_group;
+    if (!brakes.per_group.empty()) summary_.brake = brakes.per_group.back();
+    return device_work().step_with(*this, brakes.per_group);
+  }
   if (skips_step()) return;
   summary_.group_brakes = brakes.per_group;
   if (!brakes.per_group.empty()) summary_.brake = brakes.per_group.back();
@@ -322,9 +335,10 @@ void SAdam::step(double brake) {
 // ---- save and load ----------------------------------------------------------------------------------------
 
 void SAdam::save(OutputArchive& archive) const {
+  fetch_from_device();
   optim::save_state(archive, *this, "SAdam");
   archive.write("has_source", c10::IValue(static_cast<bool>(wide().source())));
-  archive.write("last_lgi", c10::IValue(lgi_of_all_groups()));
+  archive.write("last_lgi", c10::IValue(device_work_ ? device_work_->last_lgi() : lgi_of_all_groups()));
 }
 
 void SAdam::load(InputArchive& archive) {
@@ -353,6 +367,7 @@ void SAdam::load(InputArchive& archive) {
   defaults_ = std::move(loaded.defaults);
   begun_.reset();
   summary_is_open_ = false;
+  forget_device();
   optim::commit_state(std::move(loaded), param_groups(), state());
 }
 

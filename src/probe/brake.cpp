@@ -1,19 +1,13 @@
 #include <sadam/brake.h>
 
-#include <cmath>
-
+#include "../kernels/lgi.h"
 #include "option_names.h"
 
 namespace sadam {
 
 double brake(Brake form, double damping, double lgi) {
-  switch (form) {
-    case Brake::exponential:
-      return std::exp(-damping * lgi);
-    case Brake::proximal:
-      return 1 / (1 + damping * lgi);
-  }
-  throw Error("brake: the form of the brake must be exponential or proximal.");
+  if (!is_in(kBrakeNames, form)) throw Error("brake: the form of the brake must be exponential or proximal.");
+  return kernels::brake_of(form, damping, lgi);
 }
 
 std::string to_string(Brake form) { return name_in(kBrakeNames, form); }

@@ -1,6 +1,7 @@
 #include "forward_state.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 
 #include <cstring>
@@ -29,25 +30,29 @@ void put_back(at::Tensor buffer, const at::Tensor& copy) {
 
 }  // namespace
 
-ForwardState::ForwardState(const std::vector<at::Tensor>& buffers) : buffers_(buffers) {
+ForwardState::ForwardState(const std::vector<at::Tensor>& buffers, at::Device device) : buffers_(buffers) {
   const at::NoGradGuard no_grad;
-  auto generator = at::detail::getDefaultCPUGenerator();
-  {
+  const auto keep = [this](at::Generator generator) {
     const std::lock_guard<std::mutex> lock(generator.mutex());
-    generator_ = generator.get_state();
-  }
+    generators_.emplace_back(generator, generator.get_state());
+  };
+  keep(at::detail::getDefaultCPUGenerator());
+  if (!device.is_cpu()) keep(at::globalContext().defaultGenerator(device));
   copies_.reserve(buffers.size());
   for (const auto& buffer : buffers) copies_.push_back(buffer.detach().clone());
 }
 
 void ForwardState::restore() const {
-  const at::NoGradGuard no_grad;
-  auto generator = at::detail::getDefaultCPUGenerator();
-  {
-    const std::lock_guard<std::mutex> lock(generator.mutex());
-    generator.set_state(generator_);
-  }
+  restore_generators();
   restore_buffers();
+}
+
+void ForwardState::restore_generators() const {
+  for (const auto& [generator, state] : generators_) {
+    auto handle = generator;
+    const std::lock_guard<std::mutex> lock(handle.mutex());
+    handle.set_state(state);
+  }
 }
 
 void ForwardState::restore_buffers() const {

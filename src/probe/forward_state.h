@@ -1,25 +1,31 @@
 // What a forward pass reads and writes besides the weights.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
+#include <utility>
 #include <vector>
 
 namespace sadam::probe {
 
-/// A copy of torch's default random generator and of the protected buffers, as they stood when it was made.
-/// Putting it back before an evaluation makes that evaluation see the same function: the same dropout masks,
-/// the same batch-norm statistics.
+/// A copy of torch's default random generators (the CPU's, and that of `device` if it is another) and of the
+/// protected buffers, as they stood when it was made. Putting it back before an evaluation makes that
+/// evaluation see the same function: the same dropout masks, the same batch-norm statistics.
 class ForwardState {
  public:
-  explicit ForwardState(const std::vector<at::Tensor>& buffers);
+  explicit ForwardState(const std::vector<at::Tensor>& buffers, at::Device device = at::kCPU);
 
   /// Bit for bit, and without touching version counters: a graph that saved a buffer stays valid.
   void restore() const;
+  void restore_generators() const;
   void restore_buffers() const;
 
+  const std::vector<at::Tensor>& buffers() const { return buffers_; }
+  const std::vector<at::Tensor>& copies() const { return copies_; }
+
  private:
-  at::Tensor generator_;
+  std::vector<std::pair<at::Generator, at::Tensor>> generators_;  // each with its state
   std::vector<at::Tensor> buffers_;
   std::vector<at::Tensor> copies_;
 };

@@ -24,23 +24,19 @@ void check_loss(const at::Tensor& loss, const char* caller) {
   throw Error(sentence.str());
 }
 
-Loss read_loss(const at::Tensor& loss) {
-  Loss read;
-  read.value = loss.item<double>();
-  switch (loss.scalar_type()) {
+double rounding_of(at::ScalarType type) {
+  switch (type) {
     case at::kDouble:
-      read.rounding = std::numeric_limits<double>::epsilon();
-      break;
+      return std::numeric_limits<double>::epsilon();
     case at::kFloat:
-      read.rounding = std::numeric_limits<float>::epsilon();
-      break;
+      return std::numeric_limits<float>::epsilon();
     case at::kHalf:
-      read.rounding = 0x1p-10;
-      break;
+      return 0x1p-10;
     default:
-      read.rounding = 0x1p-7;  // bfloat16
+      return 0x1p-7;  // bfloat16
   }
-  return read;
 }
+
+Loss read_loss(const at::Tensor& loss) { return {loss.item<double>(), rounding_of(loss.scalar_type())}; }
 
 }  // namespace sadam::probe

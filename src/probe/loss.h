@@ -17,6 +17,9 @@ struct Loss {
 /// Refuses, with a sentence that begins with `caller`, what is not one real number.
 void check_loss(const at::Tensor& loss, const char* caller);
 
+/// Spacing of a type near 1.
+double rounding_of(at::ScalarType type);
+
 /// Reads a checked loss.
 Loss read_loss(const at::Tensor& loss);
 

@@ -1,25 +1,64 @@
 // Probes compare nearly equal losses: they are evaluated in full precision whatever the training runs in.
 #pragma once
 
-#include <string>
+#include <c10/core/ScalarType.h>
+
+#include <array>
 
 namespace sadam::probe {
 
-/// While it lives, autocasting and reduced-precision matrix products are off; then they are as they were.
+/// Everything in torch that says how float32 arithmetic is carried out (TF32 and bfloat16 inside matrix
+/// products and convolutions, autocasting on this thread), as it stood when this was made.
+class PrecisionState {
+ public:
+  PrecisionState();
+
+  /// Puts all of it back, whichever of torch's interfaces it had been set by.
+  void restore() const;
+
+  /// Whether something in it makes float32 less precise on the CPU, or on CUDA devices. (cuDNN's TF32, which
+  /// torch starts with, matters to the latter alone.)
+  bool is_reduced(bool cuda) const { return cuda ? reduced_on_cuda_ : reduced_on_cpu_; }
+
+ private:
+  struct Autocast {
+    bool enabled;
+    c10::ScalarType type;
+  };
+  Autocast autocast_cpu_;
+  Autocast autocast_cuda_;
+  bool reduced_on_cpu_ = false;
+  bool reduced_on_cuda_ = false;
+  int matmul_ = 0;              // at::Float32MatmulPrecision
+  bool tf32_in_cudnn_ = false;  // the flag of that name
+  std::array<int, 9> modes_{};  // at::Float32Precision of each of torch's settings, from torch 2.11 on
+};
+
+/// Switches everything reduced off, for all devices. For scopes that keep a PrecisionState.
+void use_full_precision();
+
+/// Lets matrix products and convolutions on CUDA devices use TF32.
+void use_tf32();
+
+/// Autocasts to `type` on this thread, on the CPU or on CUDA devices.
+void use_autocast(bool cuda, c10::ScalarType type);
+
+/// While it lives, autocasting and reduced-precision arithmetic are off; then they are as they were.
 class FullPrecision {
  public:
-  FullPrecision();
-  ~FullPrecision();
+  /// `cuda`: the parameters are on a CUDA device.
+  explicit FullPrecision(bool cuda = false) : was_reduced_(before_.is_reduced(cuda)) { use_full_precision(); }
+  ~FullPrecision() { before_.restore(); }
   FullPrecision(const FullPrecision&) = delete;
   FullPrecision& operator=(const FullPrecision&) = delete;
 
-  /// Whether something had to be switched off: then f(w) must be evaluated again, in full precision.
-  bool was_reduced() const { return autocast_ || reduced_matmul_; }
+  /// Whether something that matters where the parameters are had to be switched off: then f(w) must be
+  /// evaluated again, in full precision.
+  bool was_reduced() const { return was_reduced_; }
 
  private:
-  bool autocast_;
-  bool reduced_matmul_;
-  const char* matmul_precision_;  // torch's name of the one to return to
+  PrecisionState before_;
+  bool was_reduced_;
 };
 
 }  // namespace sadam::probe

@@ -6,37 +6,55 @@
 
 namespace sadam::probe {
 
-ProbeOutcome run(ProbePlan plan, Snapshot& snapshot) {
-  const ProbeScope scope(snapshot, plan.parameters, plan.replay, plan.buffers);
-  const Loss base = plan.base && !scope.training_is_reduced() ? *plan.base : scope.evaluate(plan.closure);
+ProbeOutcome judge(const Judgement& how, const Loss& base, const std::vector<Loss>& probed,
+                   std::vector<double> slopes) {
   ProbeOutcome outcome;
   outcome.base = base.value;
-  if (!std::isfinite(base.value)) return outcome;
-
-  const bool along_step = plan.directions.directions == Directions::step && !plan.directions.source;
-  const std::int64_t probes = along_step ? 1 : plan.probes;
-  const double distance = along_step ? 1 : plan.directions.radius;
-  plan.directions.slopes = plan.statistic == Statistic::residual;
-  const bool slopes = plan.directions.slopes;
-  Perturbation perturbation(snapshot, std::move(plan.directions));
-
+  outcome.slopes = std::move(slopes);
   outcome.within_noise = true;
-  for (std::int64_t i = 0; i < probes; ++i) {
-    const double slope = perturbation.apply(i);
-    const Loss loss = scope.evaluate(plan.closure);
+  for (const auto& loss : probed) {
     const double change = loss.value - base.value;
-    outcome.differences.push_back(change / distance);
-    if (slopes) outcome.slopes.push_back(slope);
+    outcome.differences.push_back(change / how.distance);
     if (!std::isfinite(loss.value)) ++outcome.non_finite;
     // Both losses are rounded, each by up to half a spacing of its type.
     const double spacing =
         std::max(loss.rounding, base.rounding) * std::max(std::abs(base.value), std::abs(loss.value));
     if (!std::isfinite(change) || std::abs(change) > 2 * spacing) outcome.within_noise = false;
   }
-  const double raw = along_step ? step_lgi(outcome.differences.front(), outcome.slopes.front())
-                                : lgi(plan.statistic, outcome.differences, outcome.slopes, plan.lgi_eps);
-  outcome.lgi = std::min(raw, plan.cap);
+  const double raw = how.along_step ? step_lgi(outcome.differences.front(), outcome.slopes.front())
+                                    : lgi(how.statistic, outcome.differences, outcome.slopes, how.lgi_eps);
+  outcome.lgi = std::min(raw, how.cap);
   return outcome;
+}
+
+ProbeOutcome run(ProbePlan plan, Snapshot& snapshot) {
+  const ProbeScope scope(snapshot, plan.parameters, plan.replay, plan.buffers);
+  const Loss base = plan.base && !scope.training_is_reduced() ? *plan.base : scope.evaluate(plan.closure);
+  if (!std::isfinite(base.value)) {
+    ProbeOutcome nothing;
+    nothing.base = base.value;
+    return nothing;
+  }
+
+  Judgement how;
+  how.along_step = plan.directions.directions == Directions::step && !plan.directions.source;
+  how.distance = how.along_step ? 1 : plan.directions.radius;
+  how.statistic = plan.statistic;
+  how.lgi_eps = plan.lgi_eps;
+  how.cap = plan.cap;
+  const std::int64_t probes = how.along_step ? 1 : plan.probes;
+  const bool wants_slopes = plan.statistic == Statistic::residual;
+  plan.directions.slopes = wants_slopes;
+  Perturbation perturbation(snapshot, std::move(plan.directions));
+
+  std::vector<Loss> probed;
+  std::vector<double> slopes;
+  for (std::int64_t i = 0; i < probes; ++i) {
+    const double slope = perturbation.apply(i);
+    if (wants_slopes) slopes.push_back(slope);
+    probed.push_back(scope.evaluate(plan.closure));
+  }
+  return judge(how, base, probed, std::move(slopes));
 }
 
 }  // namespace sadam::probe

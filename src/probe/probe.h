@@ -38,6 +38,19 @@ struct ProbeOutcome {
   std::int64_t non_finite = 0;  ///< probes whose loss was not finite
 };
 
+/// How the losses of the probes are judged.
+struct Judgement {
+  bool along_step = false;  ///< one probe along Adam's own step
+  double distance = 1;      ///< δ; 1 along the step
+  Statistic statistic = Statistic::variance;
+  double lgi_eps = 1e-6;
+  double cap = 10;
+};
+
+/// From the losses to ρ. `slopes` is empty where they are not wanted.
+ProbeOutcome judge(const Judgement& how, const Loss& base, const std::vector<Loss>& probed,
+                   std::vector<double> slopes);
+
 /// Evaluates the probes and leaves the weights as they were. If f(w) itself is not finite, nothing is probed.
 ProbeOutcome run(ProbePlan plan, Snapshot& snapshot);
 

@@ -1,6 +1,6 @@
 #include "train/checkpoint.h"
 
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <sadam/error.h>
 #include <torch/nn/module.h>
 #include <torch/serialize/archive.h>
@@ -16,23 +16,29 @@
 namespace sadam::train {
 namespace {
 
-at::Generator generator() { return at::detail::getDefaultCPUGenerator(); }
+at::Device device_of(const torch::nn::Module& module) {
+  const auto parameters = module.parameters();
+  return parameters.empty() ? at::Device(at::kCPU) : parameters.front().device();
+}
 
-at::Tensor generator_state() {
-  auto g = generator();
+at::Generator generator_of(at::Device device) { return at::globalContext().defaultGenerator(device); }
+
+at::Tensor generator_state(at::Device device) {
+  auto g = generator_of(device);
   const std::lock_guard<std::mutex> lock(g.mutex());
   return g.get_state();
 }
 
-void set_generator_state(const at::Tensor& state) {
-  auto g = generator();
+void set_generator_state(at::Device device, const at::Tensor& state) {
+  auto g = generator_of(device);
   const std::lock_guard<std::mutex> lock(g.mutex());
   g.set_state(state);
 }
 
-torch::serialize::InputArchive archive_in(const Envelope& envelope) {
+// Whatever device it was saved on, it is read to the module's.
+torch::serialize::InputArchive archive_in(const Envelope& envelope, at::Device device) {
   torch::serialize::InputArchive archive;
-  archive.load_from(reinterpret_cast<const char*>(envelope.payload.data()), envelope.payload.size());
+  archive.load_from(reinterpret_cast<const char*>(envelope.payload.data()), envelope.payload.size(), device);
   return archive;
 }
 
@@ -64,11 +70,11 @@ void load_module(torch::serialize::InputArchive& archive, torch::nn::Module& mod
 
 // libtorch's own messages are pages long, and speak of archives and keys.
 template <class Do>
-Position checked(std::span<const std::byte> file, const Do& load) {
+Position checked(std::span<const std::byte> file, at::Device device, const Do& load) {
   const auto envelope = open_envelope(file);
   const auto position = from_meta(envelope.meta);
   try {
-    auto archive = archive_in(envelope);
+    auto archive = archive_in(envelope, device);
     load(archive);
   } catch (const c10::Error&) {
     refuse_other("optimizer");
@@ -87,7 +93,9 @@ std::vector<std::byte> make_checkpoint(const Position& position, const torch::nn
   stepper.save(optimizer);
   archive.write("model", weights);
   archive.write("optimizer", optimizer);
-  archive.write("generator", generator_state());
+  archive.write("generator", generator_state(at::kCPU));
+  const auto device = device_of(module);
+  if (!device.is_cpu()) archive.write("device_generator", generator_state(device));
   std::vector<std::byte> payload;
   archive.save_to([&](const void* data, std::size_t size) {
     const auto* const bytes = static_cast<const std::byte*>(data);
@@ -98,19 +106,24 @@ std::vector<std::byte> make_checkpoint(const Position& position, const torch::nn
 }
 
 Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module, Stepper& stepper) {
-  return checked(file, [&](torch::serialize::InputArchive& archive) {
+  const auto device = device_of(module);
+  return checked(file, device, [&](torch::serialize::InputArchive& archive) {
     load_module(archive, module);
     torch::serialize::InputArchive optimizer;
     archive.read("optimizer", optimizer);
     stepper.load(optimizer);
     at::Tensor state;
     archive.read("generator", state);
-    set_generator_state(state);
+    set_generator_state(at::kCPU, state.cpu());
+    if (device.is_cpu()) return;
+    archive.read("device_generator", state);
+    set_generator_state(device, state.cpu());
   });
 }
 
 Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module) {
-  return checked(file, [&](torch::serialize::InputArchive& archive) { load_module(archive, module); });
+  return checked(file, device_of(module),
+                 [&](torch::serialize::InputArchive& archive) { load_module(archive, module); });
 }
 
 }  // namespace sadam::train

@@ -36,6 +36,16 @@ data::Normalization normalization_for(const Recipe& recipe, const data::DataSet&
   return recipe.model.name == "resnet18" ? data::imagenet_normalization() : data.normalization;
 }
 
+data::LoaderOptions loader_options(const Recipe& recipe, const data::DataSet& data, bool train) {
+  data::LoaderOptions options;
+  options.batch = static_cast<std::size_t>(train ? recipe.train.batch : recipe.train.evaluate_batch);
+  options.shuffle = train;
+  options.seed = static_cast<std::uint64_t>(recipe.seed);
+  options.threads = static_cast<int>(recipe.train.threads);
+  options.normalization = normalization_for(recipe, data);
+  return options;
+}
+
 int use_threads(std::int64_t threads) {
   const int count = threads > 0 ? static_cast<int>(threads)
                                 : std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);

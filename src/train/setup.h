@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/data_set.h"
+#include "data/loader.h"
 #include "train/recipe/recipe.h"
 
 namespace sadam::nn {
@@ -42,6 +43,9 @@ std::filesystem::path weights_file(const Recipe& recipe);
 /// The network of a recipe for this data, with the weights the recipe names, or random ones from torch's
 /// generator.
 Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer last_layer);
+
+/// How a run's batches are made, of the training or the test images.
+data::LoaderOptions loader_options(const Recipe& recipe, const data::DataSet& data, bool train);
 
 /// How the images of `data` are normalised for the recipe's network: ResNet-18 wants ImageNet's mean and
 /// deviation, whatever the data, because its pretrained weights do.

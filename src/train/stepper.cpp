@@ -59,7 +59,8 @@ Stepper::Stepper(const torch::nn::Module& module, const Recipe& recipe, std::vec
     : optimizers_(std::make_unique<Optimizers>()),
       brakes_(std::move(brakes)),
       braked_(!brakes_.empty() || recipe.control.kind != "none"),
-      clip_(recipe.train.clip) {
+      clip_(recipe.train.clip),
+      plain_(recipe.train.accumulate == 1 && recipe.train.clip == 0) {
   const auto& r = recipe.optimizer;
   if (r.name == "prox_sgd") {
     optimizers_->any = std::make_unique<ProxSGD>(module, ProxSGDOptions(r.lr).momentum(r.momentum).l1(r.l1));
@@ -74,8 +75,23 @@ Stepper::Stepper(const torch::nn::Module& module, const Recipe& recipe, std::vec
 
 Stepper::~Stepper() = default;
 
-StepSummary Stepper::step(const std::vector<StepPart>& parts, double lr) {
+Optimizer& Stepper::optimizer() { return *optimizers_->any; }
+
+void Stepper::set_lr(double lr) {
   for (auto& group : optimizers_->any->param_groups()) group.options().set_lr(lr);
+}
+
+std::optional<double> Stepper::next_brake() {
+  if (!braked_) return std::nullopt;
+  if (!braked_steps_) {
+    const auto& totals = optimizers_->any->totals();
+    braked_steps_ = static_cast<std::size_t>(totals.steps + totals.skipped);
+  }
+  return brakes_.at((*braked_steps_)++ % brakes_.size());
+}
+
+StepSummary Stepper::step(const std::vector<StepPart>& parts, double lr) {
+  set_lr(lr);
   if (parts.size() > 1 || clip_ > 0 || braked_) return split_step(parts);
   optimizers_->any->step([&] { return scaled(parts.front()); });
   return optimizers_->any->summary();
@@ -136,6 +152,7 @@ void Stepper::save(torch::serialize::OutputArchive& archive) const {
 
 void Stepper::load(torch::serialize::InputArchive& archive) {
   optimizers_->any->load(archive);
+  braked_steps_.reset();
   c10::IValue brakes;
   if (braked_ && archive.try_read("brakes", brakes)) brakes_ = brakes.toDoubleVector();
   if (braked_ && brakes_.empty())

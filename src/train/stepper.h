@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "train/recipe/recipe.h"
@@ -21,6 +22,10 @@ namespace torch::serialize {
 class InputArchive;
 class OutputArchive;
 }  // namespace torch::serialize
+
+namespace sadam {
+class Optimizer;
+}
 
 namespace sadam::train {
 
@@ -41,6 +46,15 @@ class Stepper {
 
   StepSummary step(const std::vector<StepPart>& parts, double lr);
 
+  // ---- for steps that are captured as a whole ----
+
+  /// Whether a step is the optimizer's own: one batch, no clipping between gradient and update.
+  bool takes_plain_steps() const { return plain_; }
+  Optimizer& optimizer();
+  void set_lr(double lr);
+  /// The brake of the coming step, which then counts as taken; nothing where the optimizer probes.
+  std::optional<double> next_brake();
+
   void save(torch::serialize::OutputArchive& archive) const;
   void load(torch::serialize::InputArchive& archive);
 
@@ -52,6 +66,8 @@ class Stepper {
   std::vector<double> brakes_;
   bool braked_;  ///< by `brakes_`, which are still to be loaded if there are none
   double clip_;
+  bool plain_;
+  std::optional<std::size_t> braked_steps_;  ///< steps taken with brakes; known from the first on
 };
 
 /// Before a control begins: checks that the run it names is a finished S-Adam run, and puts the mean brake of

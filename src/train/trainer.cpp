@@ -8,15 +8,19 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <optional>
 #include <utility>
 
 #include "base/file.h"
-#include "data/loader.h"
 #include "nn/classifier.h"
 #include "train/checkpoint.h"
+#include "train/determinism.h"
+#include "train/device.h"
+#include "train/device_memory.h"
 #include "train/evaluate.h"
 #include "train/peak_memory.h"
+#include "train/precision.h"
 #include "train/progress.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
@@ -25,6 +29,7 @@
 #include "train/schedule.h"
 #include "train/setup.h"
 #include "train/stepper.h"
+#include "train/steps.h"
 
 namespace sadam::train {
 namespace {
@@ -37,17 +42,6 @@ double seconds_since(Clock::time_point start) {
 
 double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::unique_ptr<data::Loader> make_loader(std::shared_ptr<const data::ImageSet> images, const Recipe& recipe,
-                                          const data::Normalization& normalization, bool train) {
-  data::LoaderOptions options;
-  options.batch = static_cast<std::size_t>(train ? recipe.train.batch : recipe.train.evaluate_batch);
-  options.shuffle = train;
-  options.seed = static_cast<std::uint64_t>(recipe.seed);
-  options.threads = static_cast<int>(recipe.train.threads);
-  options.normalization = normalization;
-  return std::make_unique<data::Loader>(std::move(images), options);
 }
 
 // How often TensorBoard gets a point: a hundred times an epoch is plenty for a curve.
@@ -65,7 +59,14 @@ class Run {
   bool stop_requested() const { return options_.stop != nullptr && *options_.stop; }
   bool train_epoch();  // false: stopped before its end
   void take_step();
+  /// Writes the events of steps whose numbers are known; of all that were taken, if asked.
+  void write_events(bool all);
+  void write_event(const StepSummary& summary);
   bool finish_epoch();
+  /// Of this epoch.
+  std::int64_t steps_taken() const {
+    return position_.this_epoch.steps + static_cast<std::int64_t>(pending_.size());
+  }
   void save();
   bool checkpoint_is_due() const;
   void note(const std::string& text);
@@ -78,21 +79,26 @@ class Run {
   data::DataSet data_;
   std::unique_ptr<nn::Classifier> network_;
   std::unique_ptr<Stepper> stepper_;
-  std::unique_ptr<data::Loader> train_loader_;
-  std::unique_ptr<data::Loader> test_loader_;
+  std::optional<DeviceMemory> device_memory_;
+  std::unique_ptr<Steps> steps_;
   RunLength length_;
   Position position_;
   std::optional<EventWriter> events_;
   std::optional<TensorBoardWriter> tensorboard_;
-  std::vector<data::Batch> batches_;  // of one step
-  std::size_t batches_used_ = 0;
+  std::deque<double> pending_;  // learning rates of the steps whose events are to be written
+  std::optional<Deterministic> deterministic_;
+  std::optional<TrainingPrecision> precision_;
   Clock::time_point saved_at_ = Clock::now();
 };
 
 Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved)
     : paths_(folder.paths()), options_(options), recipe_(std::move(recipe)) {
   use_threads(recipe_.train.threads);
+  const auto device = device_named(recipe_.train.device);
+  if (recipe_.train.deterministic) deterministic_.emplace();
+  precision_.emplace(precision_named(recipe_.train.precision), device.is_cuda());
   reset_peak_memory();
+  if (device.is_cuda()) device_memory_.emplace(device);
   auto& sets = options_.data != nullptr ? *options_.data : own_data_;
   data_ = sets.open(recipe_.data);
   torch::manual_seed(static_cast<std::uint64_t>(recipe_.seed));
@@ -102,15 +108,10 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   if (saved) start.model.weights.clear();
   auto network = make_network(start, data_, LastLayer::may_be_replaced);
   network_ = std::move(network.classifier);
+  network_->module().to(device);
   network_->module().train();
   stepper_ = std::make_unique<Stepper>(network_->module(), recipe_,
                                        saved ? std::vector<double>() : brakes_of_control(recipe_));
-  train_loader_ = make_loader(data_.train, recipe_, normalization_for(recipe_, data_), true);
-  test_loader_ = make_loader(data_.test, recipe_, normalization_for(recipe_, data_), false);
-  const auto batches = static_cast<std::int64_t>(train_loader_->batches());
-  length_ = {(batches + recipe_.train.accumulate - 1) / recipe_.train.accumulate, recipe_.train.epochs};
-  batches_.resize(static_cast<std::size_t>(recipe_.train.accumulate));
-
   if (saved) {
     try {
       position_ = load_checkpoint(saved->file, network_->module(), *stepper_);
@@ -122,6 +123,9 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
          " starts again from step 0, because no checkpoint had been written yet when it ended after step " +
          std::to_string(steps) + ".");
   }
+  steps_ = make_steps({recipe_, data_, *network_, *stepper_, device_memory_ ? &*device_memory_ : nullptr});
+  const auto batches = steps_->batches();
+  length_ = {(batches + recipe_.train.accumulate - 1) / recipe_.train.accumulate, recipe_.train.epochs};
   position_.recipe = to_toml(recipe_);
   tensorboard_.emplace(paths_.tensorboard_file(), position_.tensorboard.bytes);
   events_.emplace(paths_.events(), position_.events.bytes);
@@ -146,9 +150,8 @@ Outcome Run::go() {
 
 bool Run::train_epoch() {
   if (position_.this_epoch.steps >= length_.steps_per_epoch) return true;  // stopped while it was evaluated
-  train_loader_->start(static_cast<std::size_t>(position_.epoch),
-                       static_cast<std::size_t>(position_.this_epoch.steps * recipe_.train.accumulate));
-  while (position_.this_epoch.steps < length_.steps_per_epoch) {
+  steps_->start(position_.epoch, position_.this_epoch.steps * recipe_.train.accumulate);
+  while (steps_taken() < length_.steps_per_epoch) {
     if (stop_requested()) return false;
     take_step();
     if (checkpoint_is_due()) save();
@@ -158,26 +161,28 @@ bool Run::train_epoch() {
 
 void Run::take_step() {
   const auto start = Clock::now();
-  std::size_t images = 0;
-  batches_used_ = 0;
-  while (batches_used_ < batches_.size() && train_loader_->next(batches_[batches_used_]))
-    images += batches_[batches_used_++].size;
+  const auto taken = position_.step() + static_cast<std::int64_t>(pending_.size());
+  const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, taken, length_);
+  steps_->step(lr);
+  pending_.push_back(lr);
+  position_.train_seconds += seconds_since(start);
+  write_events(steps_taken() == length_.steps_per_epoch);
+}
 
-  std::vector<StepPart> parts;
-  for (std::size_t i = 0; i < batches_used_; ++i) {
-    auto& batch = batches_[i];
-    parts.push_back({[logits = network_->logits_of(images_of(batch, data_.train->pixels())),
-                      labels = labels_of(batch)] { return cross_entropy(logits(), labels); },
-                     static_cast<double>(batch.size) / static_cast<double>(images)});
-  }
-  const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, position_.step(), length_);
-  const auto summary = stepper_->step(parts, lr);
+void Run::write_events(bool all) {
+  const auto start = Clock::now();
+  const auto summaries = steps_->summaries(all);
+  position_.train_seconds += seconds_since(start);  // on a GPU this waits for the steps
+  for (const auto& summary : summaries) write_event(summary);
+}
 
+void Run::write_event(const StepSummary& summary) {
   StepEvent event;
   event.step = position_.step() + 1;
   event.epoch = position_.epoch + 1;
   event.loss = summary.loss;
-  event.lr = lr;
+  event.lr = pending_.front();
+  pending_.pop_front();
   event.lgi = summary.lgi;
   event.brake = summary.brake;
   event.probed = summary.probed;
@@ -193,7 +198,6 @@ void Run::take_step() {
   }
   position_.lgi_sum += event.lgi;
   position_.brake_sum += event.brake;
-  position_.train_seconds += seconds_since(start);
   events_->write(event);
   if (position_.step() % tensorboard_interval(length_.steps_per_epoch) == 0) {
     const double now = wall_time();
@@ -208,7 +212,7 @@ void Run::take_step() {
 // Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.
 bool Run::finish_epoch() {
   const auto start = Clock::now();
-  const auto test = evaluate(*network_, *test_loader_, data_.test->pixels(), options_.stop);
+  const auto test = steps_->evaluate(options_.stop);
   if (!test) return false;
   position_.evaluate_seconds += seconds_since(start);
 
@@ -224,7 +228,7 @@ bool Run::finish_epoch() {
   event.mean_brake = position_.brake_sum / steps;
   event.train_seconds = position_.train_seconds;
   event.evaluate_seconds = position_.evaluate_seconds;
-  event.peak_memory = peak_memory();
+  event.peak_memory = steps_->peak_memory();
   position_.loss_sum = position_.lgi_sum = position_.brake_sum = 0;
   position_.finite_losses = 0;
   events_->write(event);
@@ -250,11 +254,14 @@ void Run::warn(const std::string& text) const {
 }
 
 bool Run::checkpoint_is_due() const {
-  if (recipe_.train.checkpoint_every > 0) return position_.step() % recipe_.train.checkpoint_every == 0;
+  if (recipe_.train.checkpoint_every > 0)
+    return (position_.step() + static_cast<std::int64_t>(pending_.size())) % recipe_.train.checkpoint_every ==
+           0;
   return seconds_since(saved_at_) > 60;
 }
 
 void Run::save() {
+  write_events(true);
   position_.events = events_->sync();
   position_.tensorboard = tensorboard_->sync();
   base::write_file_atomically(paths_.checkpoint(), make_checkpoint(position_, network_->module(), *stepper_));
@@ -263,13 +270,15 @@ void Run::save() {
 
 std::string run_table(const Recipe& recipe) {
   return "\n# Where it ran.\n[run]\nsadam = \"" SADAM_VERSION "\"\nlibtorch = \"" + libtorch_version() +
-         "\"\ndevice = \"cpu\"\nthreads = " + std::to_string(recipe.train.threads) + "\n";
+         "\"\ndevice = \"" + description_of(device_named(recipe.train.device)) +
+         "\"\nthreads = " + std::to_string(recipe.train.threads) + "\n";
 }
 
 }  // namespace
 
 RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data) {
   recipe.train.threads = use_threads(recipe.train.threads);
+  device_named(recipe.train.device);
   settle_control(recipe);
   // What does not go together is refused before there is a folder.
   make_network(recipe, data.open(recipe.data), LastLayer::may_be_replaced);

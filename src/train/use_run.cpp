@@ -45,15 +45,10 @@ TrainedNetwork network_of(const RunPaths& paths, Recipe recipe, const data::Data
 
 std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& recipe,
                                           const std::atomic<bool>* stop) {
-  const int threads = use_threads(recipe.train.threads);
+  use_threads(recipe.train.threads);
   const auto data = DataSets().open(recipe.data);
   const auto network = network_of(paths, recipe, data);
-  data::LoaderOptions options;
-  options.batch = static_cast<std::size_t>(recipe.train.evaluate_batch);
-  options.shuffle = false;
-  options.threads = threads;
-  options.normalization = normalization_for(recipe, data);
-  data::Loader loader(data.test, options);
+  data::Loader loader(data.test, loader_options(recipe, data, false));
   const auto result = evaluate(*network.classifier, loader, data.test->pixels(), stop);
   if (!result) return std::nullopt;
   return RunEvaluation{*result, network.position.step(), network.position.epoch};

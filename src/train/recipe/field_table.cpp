@@ -54,6 +54,11 @@ std::vector<FieldRow> make_field_table() {
       {SADAM_FIELD(train, checkpoint_every), Integers{0, billion},
        "Steps between checkpoints, besides the one after each epoch; 0 for one a minute"},
       {SADAM_FIELD(train, evaluate_batch), Integers{1, million}, "Images evaluated at a time"},
+      {SADAM_FIELD(train, device), AnyText{.may_be_empty = false}, "cpu, cuda or cuda:N"},
+      {SADAM_FIELD(train, precision), OneOf{{"float32", "tf32", "bf16"}},
+       "What steps are computed in on a GPU; probes are in float32 all the same"},
+      {SADAM_FIELD(train, deterministic), YesOrNo{},
+       "Whether a GPU may use only algorithms that give the same bits on every run"},
 
       {SADAM_FIELD(schedule, name), OneOf{{"constant", "cosine", "step", "inverse_power"}},
        "How the learning rate goes from step to step"},

@@ -34,6 +34,9 @@ struct TrainRecipe {
   std::int64_t checkpoint_every =
       0;  ///< steps between checkpoints; 0: one a minute. The end of an epoch always has one
   std::int64_t evaluate_batch = 500;  ///< images evaluated at a time
+  std::string device = "cpu";         ///< cpu, cuda or cuda:N
+  std::string precision = "float32";  ///< float32, tf32 or bf16; probes are in float32 all the same
+  bool deterministic = false;         ///< on a GPU: the same bits on every run, at some cost in speed
 
   bool operator==(const TrainRecipe&) const = default;
 };

@@ -1,0 +1,96 @@
+// ρ from the differences between probes, and the brake from ρ: a handful of numbers, in double, by the same
+// text on the host and on the GPU.
+#pragma once
+
+#include <sadam/brake.h>
+#include <sadam/statistic.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/math.h"
+
+namespace sadam::kernels {
+
+/// k differences D_i and, for `residual`, k slopes.
+struct ProbeNumbers {
+  const double* differences = nullptr;
+  const double* slopes = nullptr;
+  std::int64_t count = 0;
+};
+
+SADAM_HD bool all_finite(const double* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i)
+    if (!(std::fabs(values[i]) <= 1.7976931348623157e308)) return false;
+  return true;
+}
+
+SADAM_HD double largest_magnitude(const double* values, std::int64_t count) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::fmax(largest, std::fabs(values[i]));
+  return largest;
+}
+
+// Both statistics are ratios of squares. The values are divided by the largest first, and ε by its square, so
+// that no square over- or underflows: ρ is unchanged by the unit in which the loss is measured, ε apart.
+SADAM_HD double variance_ratio(const ProbeNumbers& p, double divisor, double eps) {
+  const double scale = largest_magnitude(p.differences, p.count);
+  if (scale == 0) return 0;
+  const auto k = static_cast<double>(p.count);
+  double sum = 0;
+  double squares = 0;
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const double d = p.differences[i] / scale;
+    sum += d;
+    squares += d * d;
+  }
+  double spread = 0;
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const double d = p.differences[i] / scale - sum / k;
+    spread += d * d;
+  }
+  spread = std::fmin(spread, squares);  // true but for rounding, and what keeps ρ below its bound
+  return spread / divisor / (squares / k + eps / scale / scale);
+}
+
+SADAM_HD double residual_ratio(const ProbeNumbers& p, double eps) {
+  const double scale =
+      std::fmax(largest_magnitude(p.differences, p.count), largest_magnitude(p.slopes, p.count));
+  if (scale == 0) return 0;
+  const auto k = static_cast<double>(p.count);
+  double residuals = 0;
+  double explained = 0;
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const double s = p.slopes[i] / scale;
+    const double r = p.differences[i] / scale - s;
+    residuals += r * r;
+    explained += s * s;
+  }
+  return residuals / k / (residuals / k + explained / k + eps / scale / scale);
+}
+
+/// ρ before the cap; see `sadam::lgi`.
+SADAM_HD double lgi_of(Statistic statistic, const ProbeNumbers& p, double eps) {
+  const auto k = static_cast<double>(p.count);
+  const bool finite = all_finite(p.differences, p.count);
+  if (statistic == Statistic::variance) return finite ? variance_ratio(p, k, eps) : 1;
+  if (statistic == Statistic::unbiased_variance) {
+    if (!finite) return p.count > 1 ? k / (k - 1) : 1;
+    return p.count > 1 ? variance_ratio(p, k - 1, eps) : 0;
+  }
+  return finite && all_finite(p.slopes, p.count) ? residual_ratio(p, eps) : 1;
+}
+
+/// ρ of the probe along Adam's own step; see `sadam::step_lgi`.
+SADAM_HD double step_lgi_of(double change, double slope) {
+  if (!all_finite(&change, 1) || !all_finite(&slope, 1)) return 1;
+  const double residual = std::fabs(change - slope);
+  return residual / (residual + std::fabs(slope) + 1e-12);
+}
+
+/// α; see `sadam::brake`.
+SADAM_HD double brake_of(Brake form, double damping, double lgi) {
+  return form == Brake::proximal ? 1 / (1 + damping * lgi) : std::exp(-damping * lgi);
+}
+
+}  // namespace sadam::kernels

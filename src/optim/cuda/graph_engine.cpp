@@ -1,0 +1,462 @@
+#include "graph_engine.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime_api.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "../../probe/forward_state.h"
+#include "../../probe/loss.h"
+#include "../../probe/precision.h"
+#include "../access.h"
+
+namespace sadam::optim {
+
+std::unique_ptr<GraphedStep::Engine> make_graph_engine(GraphRequest request) {
+  return std::make_unique<cuda::GraphEngine>(std::move(request));
+}
+
+namespace cuda {
+namespace {
+
+constexpr std::size_t kMostGraphs = 8;
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+void join(const c10::cuda::CUDAStream& waiting, const c10::cuda::CUDAStream& waited_for) {
+  at::cuda::CUDAEvent event;
+  event.record(waited_for);
+  event.block(waiting);
+}
+
+// While it lives, torch's default generator of a device draws from another state.
+class GeneratorScope {
+ public:
+  GeneratorScope(at::Device device, c10::intrusive_ptr<at::CUDAGeneratorState> state)
+      : generator_(at::cuda::detail::getDefaultCUDAGenerator(device.index())),
+        original_(generator_.graphsafe_get_state()) {
+    generator_.graphsafe_set_state(
+        at::make_generator<at::CUDAGeneratorImpl>(device.index(), std::move(state)));
+  }
+  ~GeneratorScope() { generator_.graphsafe_set_state(original_); }
+  GeneratorScope(const GeneratorScope&) = delete;
+  GeneratorScope& operator=(const GeneratorScope&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Generator original_;
+};
+
+}  // namespace
+
+GraphEngine::GraphEngine(GraphRequest request)
+    : Engine(std::move(request)),
+      device_(Access::device(*request_.optimizer)),
+      stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device_.index())),
+      most_streams_(request_.options.streams() < 0 ? 8 : request_.options.streams()) {
+  why_not = "no step has been taken yet";
+  if (!request_.options.capture()) {
+    impossible_ = true;
+    why_not = "the options ask for eager steps";
+  }
+}
+
+GraphEngine::~GraphEngine() = default;
+
+DeviceOptimizer& GraphEngine::work() {
+  return static_cast<DeviceOptimizer&>(Access::device_work(*request_.optimizer));
+}
+
+const SAdam* GraphEngine::s_adam() const { return dynamic_cast<const SAdam*>(request_.optimizer); }
+
+GroupRange GraphEngine::groups() const {
+  return {0, static_cast<std::int64_t>(request_.optimizer->param_groups().size())};
+}
+
+void GraphEngine::clear_gradients() const {
+  for (auto& group : request_.optimizer->param_groups())
+    for (auto& parameter : group.params()) parameter.mutable_grad().reset();
+}
+
+void GraphEngine::give_up(const std::string& reason) {
+  impossible_ = true;
+  drop_replicas();
+  why_not = reason;
+  TORCH_WARN("sadam: the step cannot be captured as a CUDA graph, so steps are taken eagerly: ", reason);
+}
+
+// Graphs point to them.
+void GraphEngine::drop_replicas() {
+  captured_.clear();
+  replicas_.clear();
+  replicas_made_ = false;
+}
+
+// ---- a step -----------------------------------------------------------------------------------------------
+
+at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) {
+  auto& optimizer = *request_.optimizer;
+  if (brake && s_adam() == nullptr)
+    throw Error("GraphedStep: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
+  if (brake && !(*brake >= 0))
+    throw Error("GraphedStep: the brake is " + std::to_string(*brake) + ": it must be at least 0.");
+  const c10::cuda::CUDAGuard guard(device_);
+  Access::check(optimizer);
+  captured = false;
+  if (s_adam() != nullptr && Access::wide(*s_adam()).group_by_group() && groups().end > 1 && !impossible_)
+    give_up("group_by_group with several groups takes turns between probes and updates");
+  if (impossible_) return eager_step(inputs, brake);
+
+  const bool probing = s_adam() != nullptr && !brake && work().probe_is_due(*s_adam(), groups());
+  const auto key = key_of(inputs, probing);
+  auto* graph = find(key);
+  if (graph != nullptr) {
+    for (std::size_t i = 0; i < graph->gradients.size(); ++i)
+      work().items()[i].parameter.mutable_grad() = graph->gradients[i];
+  }
+  const std::vector<double> brakes =
+      brake ? std::vector<double>(optimizer.param_groups().size(), *brake) : std::vector<double>();
+  if (graph != nullptr) work().arrange(optimizer, brakes);
+  if (graph != nullptr && graph->layout != work().layout()) {  // an array was replaced since
+    captured_.clear();
+    graph = nullptr;
+  }
+  if (graph == nullptr) {
+    graph = capture(key, inputs);
+    if (graph == nullptr) return eager_step(inputs, brake);
+    work().arrange(optimizer, brakes);
+  }
+  replay(*graph, inputs);
+  captured = true;
+  why_not.clear();
+  return graph->loss;
+}
+
+GraphEngine::Key GraphEngine::key_of(const Inputs& inputs, bool probing) const {
+  Key key;
+  for (const auto& input : inputs) {
+    key.shapes.push_back(input.sizes().vec());
+    key.types.push_back(input.scalar_type());
+  }
+  key.training = request_.module->is_training();
+  key.probing = probing;
+  return key;
+}
+
+GraphEngine::Captured* GraphEngine::find(const Key& key) {
+  const auto found = std::find_if(captured_.begin(), captured_.end(), [&](const auto& captured_step) {
+    return captured_step->key == key &&
+           captured_step->work == Access::shared_device_work(*request_.optimizer);
+  });
+  return found == captured_.end() ? nullptr : found->get();
+}
+
+void GraphEngine::replay(Captured& graph, const Inputs& inputs) {
+  {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < inputs.size(); ++i) graph.inputs[i].copy_(inputs[i], /*non_blocking=*/true);
+  }
+  auto generator = at::cuda::detail::getDefaultCUDAGenerator(device_.index());
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  graph.generator->seed_ = generator.current_seed();
+  graph.generator->philox_offset_per_thread_ = generator.get_offset();
+  graph.graph->replay();
+  generator.set_offset(graph.generator->philox_offset_per_thread_);
+  for (const auto& item : work().items()) item.parameter.unsafeGetTensorImpl()->bump_version();
+  work().count_step();
+}
+
+// ---- capture ----------------------------------------------------------------------------------------------
+
+GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs) {
+  if (captured_.size() >= kMostGraphs) captured_.clear();
+  for (;;) {
+    // All that the evaluations change is put back, whatever happens.
+    if (!buffers_)
+      buffers_ = std::make_unique<Buffers>(*request_.module, Access::buffers(*request_.optimizer));
+    const probe::ForwardState forward(buffers_->live, device_);
+    auto result = std::make_unique<Captured>();
+    result->key = key;
+    result->work = Access::shared_device_work(*request_.optimizer);
+    const auto undo = [&] {
+      clear_gradients();
+      forward.restore();
+    };
+    try {
+      const auto outside = c10::cuda::getCurrentCUDAStream(device_.index());
+      for (const auto& input : inputs) result->inputs.push_back(input.detach().to(device_).clone());
+      c10::cuda::device_synchronize();
+      {
+        const c10::cuda::CUDAStreamGuard on_stream(stream_);
+        warm_up(result->inputs, key.probing);
+      }
+      join(outside, stream_);
+      undo();
+      c10::cuda::device_synchronize();
+    } catch (const c10::OutOfMemoryError&) {
+      undo();
+      if (replicas_.empty())
+        throw Error("the GPU's memory is used up: use a smaller batch, or fewer streams for the probes.");
+      drop_replicas();
+      most_streams_ = 0;  // in place then
+      c10::cuda::CUDACachingAllocator::emptyCache();
+      continue;
+    } catch (...) {
+      undo();
+      throw;
+    }
+    try {
+      record(*result);
+    } catch (const c10::OutOfMemoryError&) {
+      undo();
+      if (replicas_.empty())
+        throw Error("the GPU's memory is used up: use a smaller batch, or fewer streams for the probes.");
+      drop_replicas();
+      most_streams_ = 0;
+      continue;
+    } catch (const std::exception& error) {
+      undo();
+      give_up(first_line(error.what()));
+      return nullptr;
+    }
+    for (const auto& item : work().items()) result->gradients.push_back(item.parameter.grad());
+    result->layout = work().layout();
+    forward.restore_generators();
+    streams = key.probing ? static_cast<std::int64_t>(replicas_.size()) : 0;
+    captured_.push_back(std::move(result));
+    return captured_.back().get();
+  }
+}
+
+void GraphEngine::warm_up(const Inputs& inputs, bool probing) {
+  clear_gradients();
+  {  // gradients, from which it is known which parameters are trained
+    const at::AutoGradMode with_gradients(true);
+    const auto loss = request_.loss(*request_.module, request_.prepared(inputs));
+    probe::check_loss(loss, "GraphedStep");
+    if (!loss.is_cuda())
+      throw Error("GraphedStep: the loss is on the CPU and the parameters are on a GPU: compute it there.");
+    loss.backward();
+  }
+  Access::check_gradients(*request_.optimizer);
+  work().arrange(*request_.optimizer);
+  if (probing) {
+    if (!replicas_made_ || replicas_training_ != request_.module->is_training()) make_replicas();
+    clear_gradients();
+    enqueue(inputs, probing, /*apply=*/false, nullptr);
+  }
+}
+
+void GraphEngine::record(Captured& result) {
+  auto state = c10::make_intrusive<at::CUDAGeneratorState>();
+  const GeneratorScope scope(device_, state);
+  const c10::cuda::CUDAStreamGuard on_stream(stream_);
+  const auto pool = at::cuda::graph_pool_handle();
+  result.graph = std::make_unique<at::cuda::CUDAGraph>();
+  result.graph->capture_begin(pool);
+  try {
+    result.loss = enqueue(result.inputs, result.key.probing, /*apply=*/true, state.get());
+  } catch (...) {
+    // The capture is broken: it must be ended all the same, and torch's allocator told so.
+    try {
+      result.graph->capture_end();
+    } catch (const std::exception&) {
+      static_cast<void>(cudaGetLastError());
+    }
+    try {
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(device_.index(), pool);
+    } catch (const std::exception&) {
+      // it was told already
+    }
+    throw;
+  }
+  result.graph->capture_end();
+  result.generator = std::move(state);
+}
+
+// Fresh noise updates a module's buffers in each evaluation, one after the other: a chain.
+bool GraphEngine::is_chained() const {
+  return Access::wide(*s_adam()).noise() == ProbeNoise::fresh && !buffers_->live.empty();
+}
+
+void GraphEngine::make_replicas() {
+  drop_replicas();
+  replicas_made_ = true;
+  replicas_training_ = request_.module->is_training();
+  const auto& whole = Access::wide(*s_adam());
+  auto wanted = std::min(most_streams_, probes_of(whole));
+  if (is_chained()) wanted = std::min<std::int64_t>(wanted, 1);
+  if (wanted == 0 || is_along_step(whole)) return;
+  if (!can_be_replicated(*request_.module, work().items(), *buffers_)) return;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  const auto allowed = request_.options.replica_memory() >= 0 ? request_.options.replica_memory()
+                                                              : static_cast<std::int64_t>(free / 4);
+  wanted = std::min(wanted, allowed / std::max<std::int64_t>(replica_bytes(*request_.module), 1));
+  try {
+    for (std::int64_t i = 0; i < wanted; ++i)
+      replicas_.push_back(make_replica(*request_.module, work().items(), *buffers_));
+  } catch (const c10::OutOfMemoryError&) {
+    replicas_.clear();
+    throw;
+  } catch (const std::exception&) {
+    replicas_.clear();  // a module that cannot be cloned: in place
+  }
+}
+
+// ---- the step itself --------------------------------------------------------------------------------------
+
+at::Tensor GraphEngine::evaluate(torch::nn::Module& module, const Inputs& prepared) const {
+  at::autocast::clear_cache();
+  const at::NoGradGuard no_grad;
+  auto loss = request_.loss(module, prepared);
+  probe::check_loss(loss, "probe");
+  return loss.reshape({});
+}
+
+at::Tensor GraphEngine::enqueue(const Inputs& inputs, bool probing, bool apply,
+                                at::CUDAGeneratorState* generator) {
+  auto& device = work();
+  auto& numbers = device.numbers();
+  const auto main = c10::cuda::getCurrentCUDAStream(device_.index());
+  if (apply) device.start();
+  const auto prepared = request_.prepared(inputs);
+  buffers_->keep();
+  const auto drawn_before = generator != nullptr ? generator->offset_intragraph_ : 0;
+  at::cuda::CUDAEvent ready;
+  ready.record(main);
+
+  at::Tensor loss;
+  {
+    const at::AutoGradMode with_gradients(true);
+    loss = request_.loss(*request_.module, prepared);
+  }
+  probe::check_loss(loss, "GraphedStep");
+  {
+    const at::NoGradGuard no_grad;
+    numbers.loss().copy_(loss.detach().reshape({}));
+  }
+  const auto drawn_after = generator != nullptr ? generator->offset_intragraph_ : 0;
+  const bool shared = s_adam() != nullptr && Access::wide(*s_adam()).noise() == ProbeNoise::shared;
+  const bool in_place = probing && replicas_.empty();
+  // Shared noise: every probe draws what the base evaluation drew.
+  const auto rewind = [&] {
+    if (generator != nullptr && shared) generator->offset_intragraph_ = drawn_before;
+  };
+
+  if (probing && !in_place) {
+    const auto& whole = Access::wide(*s_adam());
+    const auto rule = directions_of(whole, 0);
+    const probe::FullPrecision precision(/*cuda=*/true);
+    const bool base_again = precision.was_reduced();
+    if (is_chained()) ready.record(main);
+    for (auto& replica : replicas_) {
+      ready.block(replica.stream);
+      const c10::cuda::CUDAStreamGuard on_stream(replica.stream);
+      copy_tensors(replica.frozen);
+      if (is_chained()) copy_tensors(replica.live_buffers);
+    }
+    ProbeTarget target;
+    for (const auto& item : device.items()) target.from.push_back(item.parameter.variable_data());
+    const auto probes = probes_of(whole);
+    for (std::int64_t i = base_again ? -1 : 0; i < probes; ++i) {
+      auto& replica = replicas_[static_cast<std::size_t>(i + 1) % replicas_.size()];
+      const c10::cuda::CUDAStreamGuard on_stream(replica.stream);
+      if (!is_chained()) copy_tensors(replica.buffers);
+      target.to = replica.weights;
+      if (i < 0) {  // f(w) in the precision of the probes
+        TensorPairs weights;
+        for (std::size_t j = 0; j < target.to.size(); ++j)
+          for (const auto& to : target.to[j]) weights.emplace_back(to.variable_data(), target.from[j]);
+        copy_tensors(weights);
+      } else {
+        device.launches().move(rule, i, groups(), target);
+      }
+      rewind();
+      const at::Tensor into = i < 0 ? numbers.base() : numbers.probed(i);
+      into.copy_(evaluate(*replica.module, prepared));
+    }
+    if (!base_again) {
+      const at::NoGradGuard no_grad;
+      numbers.base().copy_(loss.detach().reshape({}));
+    }
+  }
+  if (generator != nullptr && shared) generator->offset_intragraph_ = drawn_after;
+
+  loss.backward();
+  device.launches().count_non_finite_gradients();
+  if (in_place) {
+    probe_in_place(loss.detach(), prepared, rewind);
+    if (generator != nullptr && shared) generator->offset_intragraph_ = drawn_after;
+  } else if (probing && numbers.shape().slopes) {
+    const auto rule = directions_of(Access::wide(*s_adam()), 0);
+    for (std::int64_t i = 0; i < probes_of(Access::wide(*s_adam())); ++i)
+      device.launches().add_slope(rule, i, i, groups());
+  }
+  if (probing && !in_place) {
+    for (const auto& replica : replicas_) join(main, replica.stream);
+    if (is_chained()) {
+      TensorPairs back;
+      for (const auto& [copy, live] : replicas_.front().live_buffers) back.emplace_back(live, copy);
+      copy_tensors(back);
+    }
+  }
+  if (!apply) return {};
+
+  kernels::cuda::FinishProbes finish;
+  if (s_adam() != nullptr) finish = judgement_of(Access::wide(*s_adam()));
+  finish.end_group = groups().end;
+  finish.probes = probing ? probes_of(Access::wide(*s_adam())) : 0;
+  finish.rounding = probe::rounding_of(loss.scalar_type());
+  device.finish(finish);
+  device.update(kind_of(*request_.optimizer), groups());
+  copy_tensors(buffers_->back(), numbers.skip());
+  return loss.detach();
+}
+
+void GraphEngine::probe_in_place(const at::Tensor& loss, const Inputs& prepared,
+                                 const std::function<void()>& rewind) {
+  auto& device = work();
+  auto& numbers = device.numbers();
+  const auto& whole = Access::wide(*s_adam());
+  const bool shared = whole.noise() == ProbeNoise::shared;
+  const auto rule = directions_of(whole, 0);
+  const probe::FullPrecision precision(/*cuda=*/true);
+  TensorPairs after;  // the buffers as the base evaluation left them
+  if (shared)
+    for (const auto& buffer : buffers_->live) after.emplace_back(buffer, buffer.clone());
+  const auto evaluate_into = [&](const at::Tensor& into) {
+    if (shared) copy_tensors(buffers_->back());
+    rewind();
+    into.copy_(evaluate(*request_.module, prepared));
+  };
+  ProbeTarget target;
+  target.from = device.take_snapshot(groups());
+  for (const auto& item : device.items()) target.to.push_back({item.parameter});
+  if (precision.was_reduced())
+    evaluate_into(numbers.base());
+  else
+    numbers.base().copy_(loss.reshape({}));
+  for (std::int64_t i = 0; i < probes_of(whole); ++i) {
+    if (is_along_step(whole)) {
+      device.launches().move_along_step(i, groups(), target);
+    } else {
+      device.launches().move(rule, i, groups(), target);
+      if (numbers.shape().slopes) device.launches().add_slope(rule, i, i, groups());
+    }
+    evaluate_into(numbers.probed(i));
+  }
+  device.restore_snapshot(groups());
+  copy_tensors(after);
+}
+
+}  // namespace cuda
+}  // namespace sadam::optim

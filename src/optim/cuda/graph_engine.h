@@ -1,0 +1,85 @@
+// Steps as CUDA graphs.
+#pragma once
+
+#include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <ATen/cuda/CUDAGraph.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../graphed_step.h"
+#include "device_optimizer.h"
+#include "replicas.h"
+
+namespace sadam::optim::cuda {
+
+class GraphEngine : public GraphedStep::Engine {
+ public:
+  explicit GraphEngine(GraphRequest request);
+  ~GraphEngine() override;
+
+  at::Tensor step(const GraphedStep::Inputs& inputs, std::optional<double> brake) override;
+
+ private:
+  using Inputs = GraphedStep::Inputs;
+
+  /// What a graph was captured for. Another step needs another graph.
+  struct Key {
+    std::vector<std::vector<std::int64_t>> shapes;
+    std::vector<at::ScalarType> types;
+    bool training = true;
+    bool probing = false;
+    bool operator==(const Key& other) const {
+      return shapes == other.shapes && types == other.types && training == other.training &&
+             probing == other.probing;
+    }
+  };
+
+  struct Captured {
+    Key key;
+    std::shared_ptr<DeviceWork> work;  // keeps what the graph points to
+    std::int64_t layout = 0;
+    Inputs inputs;
+    at::Tensor loss;
+    std::vector<at::Tensor> gradients;                     // of each item
+    c10::intrusive_ptr<at::CUDAGeneratorState> generator;  // the graph's own; follows torch's default one
+    std::unique_ptr<at::cuda::CUDAGraph> graph;
+  };
+
+  Key key_of(const Inputs& inputs, bool probing) const;
+  Captured* find(const Key& key);
+  Captured* capture(const Key& key, const Inputs& inputs);
+  void record(Captured& captured);
+  void warm_up(const Inputs& inputs, bool probing);
+  void replay(Captured& captured, const Inputs& inputs);
+  void give_up(const std::string& reason);
+
+  /// The whole step on the current stream and, for probes, on those of the replicas. Without `apply` only the
+  /// evaluations. `generator` is null outside a capture.
+  at::Tensor enqueue(const Inputs& inputs, bool probing, bool apply, at::CUDAGeneratorState* generator);
+  void probe_in_place(const at::Tensor& loss, const Inputs& prepared, const std::function<void()>& rewind);
+  at::Tensor evaluate(torch::nn::Module& module, const Inputs& prepared) const;
+  void make_replicas();
+  void drop_replicas();
+  bool is_chained() const;
+
+  DeviceOptimizer& work();
+  const SAdam* s_adam() const;
+  void clear_gradients() const;
+  GroupRange groups() const;
+
+  at::Device device_;
+  c10::cuda::CUDAStream stream_;  // of warm-ups and captures
+  std::vector<std::unique_ptr<Captured>> captured_;
+  std::unique_ptr<Buffers> buffers_;
+  std::vector<Replica> replicas_;
+  bool replicas_made_ = false;
+  bool replicas_training_ = true;
+  std::int64_t most_streams_;
+  bool impossible_ = false;
+};
+
+}  // namespace sadam::optim::cuda

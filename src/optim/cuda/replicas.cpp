@@ -1,0 +1,87 @@
+#include "replicas.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace sadam::optim::cuda {
+namespace {
+
+using Impl = const c10::TensorImpl*;
+
+std::unordered_set<Impl> impls_of(const std::vector<at::Tensor>& tensors) {
+  std::unordered_set<Impl> impls;
+  for (const auto& tensor : tensors) impls.insert(tensor.unsafeGetTensorImpl());
+  return impls;
+}
+
+}  // namespace
+
+Buffers::Buffers(const torch::nn::Module& module, const std::vector<at::Tensor>& protected_buffers) {
+  std::unordered_set<Impl> known;
+  const auto add = [&](const at::Tensor& buffer) {
+    if (!buffer.defined() || !known.insert(buffer.unsafeGetTensorImpl()).second) return;
+    live.push_back(buffer.variable_data());
+    before.push_back(at::empty_like(live.back()));
+  };
+  for (const auto& buffer : module.buffers()) add(buffer);
+  for (const auto& buffer : protected_buffers) add(buffer);
+}
+
+TensorPairs Buffers::to_from(const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& from) {
+  TensorPairs pairs;
+  for (std::size_t i = 0; i < to.size(); ++i) pairs.emplace_back(to[i], from[i]);
+  return pairs;
+}
+
+std::int64_t replica_bytes(const torch::nn::Module& module) {
+  std::int64_t bytes = 0;
+  for (const auto& parameter : module.parameters()) bytes += static_cast<std::int64_t>(parameter.nbytes());
+  for (const auto& buffer : module.buffers()) bytes += static_cast<std::int64_t>(buffer.nbytes());
+  return bytes;
+}
+
+bool can_be_replicated(const torch::nn::Module& module, const Items& items, const Buffers& buffers) {
+  const auto parameters = impls_of(module.parameters());
+  const bool own_items = std::all_of(items.begin(), items.end(), [&](const Item& item) {
+    return parameters.count(item.parameter.unsafeGetTensorImpl()) > 0;
+  });
+  return own_items && impls_of(module.buffers()).size() == buffers.live.size();
+}
+
+Replica make_replica(const torch::nn::Module& module, const Items& items, const Buffers& buffers) {
+  const at::NoGradGuard no_grad;
+  Replica replica{module.clone(), {}, {}, {}, {}, c10::cuda::getStreamFromPool()};
+  for (auto& parameter : replica.module->parameters()) parameter.set_requires_grad(false);
+
+  std::unordered_map<Impl, std::size_t> item_of;
+  for (std::size_t i = 0; i < items.size(); ++i) item_of[items[i].parameter.unsafeGetTensorImpl()] = i;
+  replica.weights.resize(items.size());
+  const auto copies = replica.module->named_parameters();
+  for (const auto& entry : module.named_parameters()) {
+    const auto copy = copies[entry.key()];
+    const auto found = item_of.find(entry.value().unsafeGetTensorImpl());
+    if (found != item_of.end())
+      replica.weights[found->second].push_back(copy);
+    else
+      replica.frozen.emplace_back(copy.variable_data(), entry.value().variable_data());
+  }
+
+  // module.buffers() comes first in `buffers`, in the order of the names, each once.
+  std::unordered_map<Impl, std::size_t> buffer_of;
+  const auto buffer_copies = replica.module->named_buffers();
+  for (const auto& entry : module.named_buffers()) {
+    const auto next = buffer_of.size();
+    const auto i = buffer_of.emplace(entry.value().unsafeGetTensorImpl(), next).first->second;
+    const auto copy = buffer_copies[entry.key()].variable_data();
+    replica.buffers.emplace_back(copy, buffers.before[i]);
+    replica.live_buffers.emplace_back(copy, buffers.live[i]);
+  }
+  return replica;
+}
+
+}  // namespace sadam::optim::cuda

@@ -1,0 +1,54 @@
+#include "graphed_step.h"
+
+#include <sadam/s_adam.h>
+
+#include <utility>
+
+#include "access.h"
+
+namespace sadam {
+namespace {
+
+GraphRequest checked(GraphRequest request) {
+  if (!request.module) throw Error("GraphedStep: there is no module: pass the one that the loss evaluates.");
+  if (!request.loss) throw Error("GraphedStep: there is no loss: pass a function of the module and a batch.");
+  return request;
+}
+
+}  // namespace
+
+GraphedStep::GraphedStep(std::shared_ptr<torch::nn::Module> module, Optimizer& optimizer, Loss loss,
+                         const GraphOptions& options, Prepare prepare) {
+  auto request = checked({std::move(module), &optimizer, std::move(loss), options, std::move(prepare)});
+  engine_ = optim::Access::device(optimizer).is_cpu() ? std::make_unique<Engine>(std::move(request))
+                                                      : optim::make_graph_engine(std::move(request));
+}
+
+GraphedStep::GraphedStep(GraphedStep&&) noexcept = default;
+GraphedStep::~GraphedStep() = default;
+
+torch::Tensor GraphedStep::operator()(const Inputs& inputs) { return engine_->step(inputs, std::nullopt); }
+
+torch::Tensor GraphedStep::operator()(const Inputs& inputs, double brake) {
+  return engine_->step(inputs, brake);
+}
+
+bool GraphedStep::is_captured() const { return engine_->captured; }
+const std::string& GraphedStep::why_not() const { return engine_->why_not; }
+std::int64_t GraphedStep::streams() const { return engine_->streams; }
+
+torch::Tensor GraphedStep::Engine::eager_step(const Inputs& inputs, std::optional<double> brake) {
+  const auto prepared = request_.prepared(inputs);
+  const auto loss_fn = [&] { return request_.loss(*request_.module, prepared); };
+  if (!brake) return request_.optimizer->step(loss_fn);
+  auto* const s_adam = dynamic_cast<SAdam*>(request_.optimizer);
+  if (s_adam == nullptr)
+    throw Error("GraphedStep: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
+  s_adam->zero_grad();
+  const auto loss = loss_fn();
+  loss.backward();
+  s_adam->step(*brake);
+  return loss.detach();
+}
+
+}  // namespace sadam

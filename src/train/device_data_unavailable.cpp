@@ -1,0 +1,35 @@
+// Stands in for device_data.cpp where there is no CUDA.
+#include <sadam/error.h>
+
+#include "train/device_data.h"
+
+namespace sadam::train {
+namespace {
+
+[[noreturn]] void refuse_device_data() {
+  throw Error(
+      "this build of sadam cannot put data on a GPU: build it with a libtorch for CUDA and nvcc, or use the "
+      "device cpu.");
+}
+
+}  // namespace
+
+struct DeviceImages::State {};
+
+DeviceRoom device_room(const data::ImageSet&, c10::Device) { refuse_device_data(); }
+
+DeviceImages::DeviceImages(const data::ImageSet&, const data::LoaderOptions&, c10::Device,
+                           const UploadProgress&) {
+  refuse_device_data();
+}
+DeviceImages::~DeviceImages() = default;
+
+std::size_t DeviceImages::batches() const { refuse_device_data(); }
+std::size_t DeviceImages::device_bytes() const { refuse_device_data(); }
+void DeviceImages::start(std::size_t, std::size_t) { refuse_device_data(); }
+std::size_t DeviceImages::next(const at::Tensor&, const at::Tensor&) { refuse_device_data(); }
+void DeviceImages::gather(std::size_t, std::size_t, const at::Tensor&, const at::Tensor&) {
+  refuse_device_data();
+}
+
+}  // namespace sadam::train

@@ -1,0 +1,89 @@
+#include "directions_on_host.h"
+
+namespace sadam::kernels::cuda {
+namespace {
+
+/// Gradients of many tensors and what their dot must be, by the direction that the GPU itself makes.
+template <class T>
+struct ManyDots {
+  std::vector<DeviceArray<T>> gradients;
+  Dot<T> launch;
+  double want = 0;
+  double magnitude = 0;  ///< Σ |terms|
+
+  ManyDots(const DirectionKey& key, Distribution distribution, std::uint64_t first,
+           const std::vector<std::int64_t>& sizes, const DeviceArray<double>& inverse) {
+    launch.key = key;
+    launch.distribution = distribution;
+    launch.scale = 0.5;
+    long double sum = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const auto g = random_numbers<T>(sizes[i], static_cast<unsigned>(i));
+      const auto z = direction_on_gpu<T>(key, distribution, first, sizes[i]);
+      const bool scaled = i % 2 == 0;
+      const double factor = scaled ? 0.5 * inverse.value() : 0.5;
+      for (std::size_t k = 0; k < g.size(); ++k) {
+        const long double term = static_cast<long double>(g[k]) * z[k] * factor;
+        sum += term;
+        magnitude += static_cast<double>(term < 0 ? -term : term);
+      }
+      gradients.emplace_back(g, i % 3);
+      launch.segments.push_back(
+          {gradients.back().data(), sizes[i], first, scaled ? inverse.data() : nullptr});
+      first += static_cast<std::uint64_t>(sizes[i]);
+    }
+    want = static_cast<double>(sum);
+  }
+
+  double run(double start) {
+    const DeviceArray<double> out({start});
+    const DeviceArray<double> scratch(std::vector<double>(static_cast<std::size_t>(scratch_numbers(launch))));
+    launch.out = out.data();
+    launch.scratch = scratch.data();
+    dot(launch);
+    static_cast<void>(scratch.values());  // checks its margins
+    return out.value();
+  }
+};
+
+template <class T>
+void expect_the_sum() {
+  const DeviceArray<std::int64_t> step({42});
+  const DeviceArray<double> inverse({0.0125});
+  std::vector<std::vector<std::int64_t>> lists = {many_sizes()};
+  for (const auto size : odd_sizes()) lists.push_back({size});
+  for (const auto distribution : {Distribution::normal, Distribution::rademacher}) {
+    for (const auto first : {std::uint64_t{0}, std::uint64_t{77}, (std::uint64_t{3} << 34) - 500}) {
+      for (const auto& sizes : lists) {
+        ManyDots<T> dots({9, step.data(), 4}, distribution, first, sizes, inverse);
+        const double got = dots.run(1000);
+        EXPECT_NEAR(got - 1000, dots.want, 1e-12 * (dots.magnitude + 1000)) << sizes[0] << " from " << first;
+        EXPECT_EQ(dots.run(1000), got) << "another run, other bits";
+      }
+    }
+  }
+}
+
+TEST(CudaDot, AddsTheProductsWithTheDirectionInFloat) { expect_the_sum<float>(); }
+TEST(CudaDot, AddsTheProductsWithTheDirectionInDouble) { expect_the_sum<double>(); }
+
+TEST(CudaDot, AgreesWithTheCpu) {
+  const DeviceArray<std::int64_t> step({42});
+  const DeviceArray<double> none({1.0});
+  const auto g = random_numbers<double>(100003, 0);
+  ManyDots<double> dots({9, step.data(), 4}, Distribution::normal, 5, {100003}, none);
+  kernels::Dot<double> twin;
+  twin.key = {9, 42, 4};
+  twin.segments = {{g.data(), 100003, 5, 0.5}};
+  EXPECT_NEAR(dots.run(0), kernels::dot(twin), 1e-12 * dots.magnitude);
+}
+
+TEST(CudaDot, OfNothingAddsNothing) {
+  Dot<float> launch;
+  launch.segments.resize(70);
+  EXPECT_EQ(scratch_numbers(launch), 0);
+  dot(launch);
+}
+
+}  // namespace
+}  // namespace sadam::kernels::cuda

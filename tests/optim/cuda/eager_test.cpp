@@ -1,0 +1,189 @@
+#include <c10/cuda/CUDAFunctions.h>
+
+#include "optim/cuda/support.h"
+
+namespace sadam::optim::cuda_test {
+namespace {
+
+// A loss without convolutions, so that CPU and GPU can be compared in float64.
+struct Problem {
+  torch::Tensor a, b, x, y;
+  explicit Problem(torch::Device device) {
+    auto generator = at::make_generator<at::CPUGeneratorImpl>(3);
+    const auto draw = [&](at::IntArrayRef shape) {
+      return torch::randn(shape, generator, torch::kDouble).to(device);
+    };
+    a = draw({7, 33}).set_requires_grad(true);
+    b = draw({33}).set_requires_grad(true);
+    x = draw({19, 7});
+    y = draw({19, 33});
+  }
+  torch::Tensor loss() const { return (torch::tanh(torch::matmul(x, a) + b) - y).abs().mean(); }
+};
+
+template <class Optimizer, class Options>
+void expect_the_cpus_trajectory(const Options& options, double tolerance = 1e-9) {
+  Problem cpu(torch::kCPU);
+  Problem gpu(torch::kCUDA);
+  Optimizer on_cpu(std::vector<torch::Tensor>{cpu.a, cpu.b}, options);
+  Optimizer on_gpu(std::vector<torch::Tensor>{gpu.a, gpu.b}, options);
+  for (int i = 0; i < 20; ++i) {
+    on_cpu.step([&] { return cpu.loss(); });
+    on_gpu.step([&] { return gpu.loss(); });
+    const auto expected = on_cpu.summary();
+    const auto found = on_gpu.summary();
+    ASSERT_EQ(found.step, expected.step);
+    ASSERT_EQ(found.probed, expected.probed);
+    ASSERT_NEAR(found.loss, expected.loss, tolerance);
+    ASSERT_NEAR(found.lgi, expected.lgi, 1e-4);
+    ASSERT_NEAR(found.brake, expected.brake, 1e-4);
+    ASSERT_EQ(found.differences.size(), expected.differences.size());
+    ASSERT_EQ(found.slopes.size(), expected.slopes.size());
+  }
+  EXPECT_LT((cpu.a - gpu.a.cpu()).abs().max().item<double>(), tolerance);
+  EXPECT_LT((cpu.b - gpu.b.cpu()).abs().max().item<double>(), tolerance);
+  EXPECT_EQ(on_gpu.totals().steps, 20);
+}
+
+TEST(CudaEager, AdamWTakesTheCpusSteps) {
+  SKIP_WITHOUT_GPU();
+  expect_the_cpus_trajectory<AdamW>(AdamWOptions(1e-2), 1e-11);
+}
+
+TEST(CudaEager, ProxSgdTakesTheCpusSteps) {
+  SKIP_WITHOUT_GPU();
+  expect_the_cpus_trajectory<ProxSGD>(ProxSGDOptions(1e-2), 1e-11);
+}
+
+TEST(CudaEager, SAdamTakesTheCpusStepsWithEveryDirectionAndStatistic) {
+  SKIP_WITHOUT_GPU();
+  for (const auto directions : {Directions::sphere, Directions::per_tensor, Directions::rademacher})
+    for (const auto statistic : {Statistic::variance, Statistic::unbiased_variance, Statistic::residual}) {
+      SCOPED_TRACE(to_string(directions) + ", " + to_string(statistic));
+      expect_the_cpus_trajectory<SAdam>(
+          SAdamOptions(1e-2).probes(4).directions(directions).statistic(statistic), 1e-6);
+    }
+  expect_the_cpus_trajectory<SAdam>(
+      SAdamOptions(1e-2).directions(Directions::step).statistic(Statistic::residual), 1e-6);
+  expect_the_cpus_trajectory<SAdam>(SAdamOptions::paper(1e-2), 1e-6);
+  expect_the_cpus_trajectory<SAdam>(SAdamOptions::reference(1e-2), 1e-6);
+}
+
+TEST(CudaEager, SplitFormTakesTheCpusSteps) {
+  SKIP_WITHOUT_GPU();
+  Problem cpu(torch::kCPU);
+  Problem gpu(torch::kCUDA);
+  const auto options = SAdamOptions(1e-2).probes(3).statistic(Statistic::residual);
+  SAdam on_cpu({cpu.a, cpu.b}, options);
+  SAdam on_gpu({gpu.a, gpu.b}, options);
+  const auto step = [](SAdam& optimizer, const Problem& problem) {
+    optimizer.begin();
+    optimizer.zero_grad();
+    const auto loss = problem.loss();
+    loss.backward();
+    const auto brakes = optimizer.probe([&] { return problem.loss(); }, loss.detach());
+    optimizer.step(brakes);
+  };
+  for (int i = 0; i < 10; ++i) {
+    step(on_cpu, cpu);
+    step(on_gpu, gpu);
+    ASSERT_NEAR(on_gpu.summary().lgi, on_cpu.summary().lgi, 1e-5);
+    ASSERT_NEAR(on_gpu.summary().loss, on_cpu.summary().loss, 1e-6);
+  }
+  EXPECT_LT((cpu.a - gpu.a.cpu()).abs().max().item<double>(), 1e-6);
+  EXPECT_EQ(on_gpu.totals().steps, 10);
+}
+
+TEST(CudaEager, StepsDoNotWaitForTheDevice) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net();
+  SAdam optimizer(*net, SAdamOptions(1e-3).probes(2).statistic(Statistic::residual));
+  const auto batch = make_batch(0);
+  const auto closure = [&] { return loss_of(*net, batch); };
+  optimizer.step(closure);  // makes the moments and the numbers
+  auto& warnings = c10::cuda::warning_state();
+  warnings.set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR);
+  EXPECT_NO_THROW(optimizer.step(closure));
+  EXPECT_NO_THROW(optimizer.step(closure));
+  EXPECT_THROW(static_cast<void>(net->fc->bias.sum().item<float>()), std::exception);  // it does watch
+  warnings.set_sync_debug_mode(c10::cuda::SyncDebugMode::L_DISABLED);
+  EXPECT_EQ(optimizer.totals().steps, 3);
+}
+
+TEST(CudaEager, ASkippedStepChangesNothing) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  SAdam optimizer(*net, SAdamOptions(1e-3));
+  auto batch = make_batch(0);
+  optimizer.step([&] { return loss_of(*net, batch); });
+  const auto before = state_of(*net);
+  const auto poisoned = Batch{batch[0] * std::numeric_limits<float>::quiet_NaN(), batch[1]};
+  optimizer.step([&] { return loss_of(*net, poisoned); });
+  EXPECT_TRUE(optimizer.summary().skipped);
+  EXPECT_EQ(optimizer.summary().non_finite_loss, 1);
+  EXPECT_GT(optimizer.summary().non_finite_gradient, 0);
+  EXPECT_EQ(optimizer.totals().steps, 1);
+  EXPECT_EQ(optimizer.totals().skipped, 1);
+  EXPECT_TRUE(equal(state_of(*net), before));
+  optimizer.step([&] { return loss_of(*net, batch); });
+  EXPECT_FALSE(optimizer.summary().skipped);
+  EXPECT_EQ(optimizer.totals().steps, 2);
+}
+
+TEST(CudaEager, ProbesLeaveWeightsBuffersAndGeneratorAsTheBaseEvaluationDid) {
+  SKIP_WITHOUT_GPU();
+  auto probed = make_net();
+  auto plain = make_net();
+  torch::manual_seed(11);
+  const auto batch = make_batch(1);
+  SAdam with_probes(*probed, SAdamOptions(0).weight_decay(0).probes(4));
+  with_probes.step([&] { return loss_of(*probed, batch); });
+  const auto state = state_of(*probed);
+  torch::manual_seed(11);
+  loss_of(*plain, batch).backward();
+  EXPECT_TRUE(equal(state, state_of(*plain)));
+}
+
+TEST(CudaEager, ASavedStateContinuesAsIfNothingHadHappened) {
+  SKIP_WITHOUT_GPU();
+  const Deterministic deterministic;
+  const auto options = SAdamOptions(1e-2).probes(2);
+  const auto train = [&](SmallNet& net, SAdam& optimizer, int first, int end) {
+    for (int i = first; i < end; ++i) {
+      const auto batch = make_batch(i);
+      optimizer.step([&] { return loss_of(*net, batch); });
+    }
+  };
+  auto whole = make_net(0);
+  SAdam at_once(*whole, options);
+  train(whole, at_once, 0, 8);
+
+  auto halves = make_net(0);
+  std::stringstream weights, state;
+  {
+    SAdam first(*halves, options);
+    train(halves, first, 0, 4);
+    torch::save(first, state);
+  }
+  SAdam second(*halves, options);
+  torch::load(second, state);
+  train(halves, second, 4, 8);
+  for (std::size_t i = 0; i < whole->parameters().size(); ++i)
+    EXPECT_TRUE(torch::equal(whole->parameters()[i], halves->parameters()[i])) << i;
+  EXPECT_EQ(second.totals().steps, 8);
+}
+
+TEST(CudaEager, MixedDevicesAreRefused) {
+  SKIP_WITHOUT_GPU();
+  const auto here = torch::zeros({3}).set_requires_grad(true);
+  const auto there = torch::zeros({3}, torch::kCUDA).set_requires_grad(true);
+  try {
+    SAdam optimizer({here, there});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("one device"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace sadam::optim::cuda_test

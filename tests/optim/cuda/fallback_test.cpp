@@ -1,0 +1,99 @@
+#include "optim/cuda/support.h"
+
+namespace sadam::optim::cuda_test {
+namespace {
+
+TEST(GraphedStepFallback, ALossThatWaitsForTheDeviceIsTakenEagerly) {
+  SKIP_WITHOUT_GPU();
+  const Deterministic deterministic;
+  auto net = make_net(0);
+  auto reference = make_net(0);
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+  SAdam eager(*reference, SAdamOptions(1e-2).probes(2));
+  int evaluations = 0;
+  GraphedStep step(net, optimizer, [&](SmallNetImpl& n, const Batch& b) {
+    ++evaluations;
+    auto loss = loss_of(n, b);
+    return loss.item<double>() < 1e9 ? loss : loss * 0;
+  });
+  for (int i = 0; i < 4; ++i) {
+    const auto batch = make_batch(i);
+    step(batch);
+    EXPECT_FALSE(step.is_captured());
+    EXPECT_NE(step.why_not(), "");
+    eager.step([&] { return loss_of(*reference, batch); });
+  }
+  EXPECT_TRUE(equal(state_of(*net), state_of(*reference)));
+  EXPECT_EQ(optimizer.totals().steps, 4);
+}
+
+TEST(GraphedStepFallback, ANetworkCanBeCapturedAfterAnotherCouldNot) {
+  SKIP_WITHOUT_GPU();
+  {
+    auto net = make_net(0);
+    AdamW optimizer(*net);
+    GraphedStep step(net, optimizer, [&](SmallNetImpl& n, const Batch& b) {
+      auto loss = loss_of(n, b);
+      static_cast<void>(loss.item<double>());
+      return loss;
+    });
+    step(make_batch(0));
+    EXPECT_FALSE(step.is_captured());
+  }
+  auto net = make_net(0);
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  step(make_batch(0));
+  EXPECT_TRUE(step.is_captured()) << step.why_not();
+}
+
+TEST(GraphedStepFallback, AnErrorOfTheLossReachesTheCallerAndChangesNothing) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net();
+  SAdam optimizer(*net, SAdamOptions(1e-2));
+  GraphedStep step(net, optimizer,
+                   [](SmallNetImpl&, const Batch&) -> torch::Tensor { throw Error("no loss today"); });
+  const auto before = state_of(*net);
+  EXPECT_THROW(step(make_batch(0)), Error);
+  EXPECT_TRUE(equal(state_of(*net), before));
+}
+
+TEST(GraphedStepFallback, ReplicasThatDoNotFitLeaveTheProbesInPlace) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
+  GraphedStep step(
+      net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); },
+      GraphOptions().replica_memory(0));
+  step(make_batch(0));
+  EXPECT_TRUE(step.is_captured());
+  EXPECT_EQ(step.streams(), 0);
+}
+
+TEST(GraphedStepFallback, AModuleWithoutACloneIsProbedInPlace) {
+  SKIP_WITHOUT_GPU();
+  struct PlainImpl : torch::nn::Module {
+    PlainImpl() { fc = register_module("fc", torch::nn::Linear(4, 3)); }
+    torch::nn::Linear fc{nullptr};
+  };
+  auto module = std::make_shared<PlainImpl>();
+  module->to(torch::kCUDA);
+  SAdam optimizer(*module, SAdamOptions(1e-2).probes(2));
+  GraphedStep step(module, optimizer, [](torch::nn::Module& m, const Batch& b) {
+    return static_cast<PlainImpl&>(m).fc->forward(b[0]).square().mean();
+  });
+  step({torch::randn({5, 4}, torch::kCUDA)});
+  EXPECT_TRUE(step.is_captured()) << step.why_not();
+  EXPECT_EQ(step.streams(), 0);
+}
+
+TEST(GraphedStepFallback, OnlySAdamTakesABrake) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  AdamW optimizer(*net);
+  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  EXPECT_THROW(step(make_batch(0), 0.5), Error);
+}
+
+}  // namespace
+}  // namespace sadam::optim::cuda_test

@@ -1,0 +1,175 @@
+#include <functional>
+
+#include "optim/cuda/support.h"
+
+namespace sadam::optim::cuda_test {
+namespace {
+
+// Takes steps eagerly and as graphs, from the same start, and compares everything.
+template <class Optimizer, class Options>
+void expect_graphs_equal_eager(const Options& options, const GraphOptions& graph_options = {},
+                               const std::function<void(Optimizer&, int)>& before_step = nullptr) {
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> states[2];
+  std::vector<double> losses[2];
+  std::vector<StepSummary> last;
+  for (const bool captured : {false, true}) {
+    auto net = make_net();
+    Optimizer optimizer(*net, options);
+    torch::manual_seed(5);
+    GraphedStep graphed(
+        net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); }, graph_options);
+    for (int i = 0; i < 9; ++i) {
+      const auto batch = make_batch(i, i % 4 == 3 ? 5 : 8);  // another shape now and then
+      if (before_step) before_step(optimizer, i);
+      if (captured) {
+        graphed(batch);
+        ASSERT_TRUE(graphed.is_captured()) << graphed.why_not();
+      } else {
+        optimizer.step([&] { return loss_of(*net, batch); });
+      }
+      losses[captured].push_back(optimizer.summary().loss);
+    }
+    states[captured] = state_of(*net);
+    last.push_back(optimizer.summary());
+    EXPECT_EQ(optimizer.totals().steps, 9);
+  }
+  EXPECT_EQ(losses[0], losses[1]);
+  EXPECT_TRUE(equal(states[0], states[1]));
+  EXPECT_EQ(last[0].differences, last[1].differences);
+  EXPECT_EQ(last[0].slopes, last[1].slopes);
+  EXPECT_EQ(last[0].lgi, last[1].lgi);
+  EXPECT_EQ(last[0].brake, last[1].brake);
+}
+
+TEST(GraphedStep, SharedNoiseEqualsEagerBitForBit) {
+  SKIP_WITHOUT_GPU();
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3));
+}
+
+TEST(GraphedStep, FreshNoiseEqualsEagerBitForBit) {
+  SKIP_WITHOUT_GPU();
+  expect_graphs_equal_eager<SAdam>(SAdamOptions::reference(1e-2).probes(3));
+}
+
+TEST(GraphedStep, ProbesInPlaceEqualEagerBitForBit) {
+  SKIP_WITHOUT_GPU();
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3), GraphOptions().streams(0));
+  expect_graphs_equal_eager<SAdam>(SAdamOptions::reference(1e-2).probes(3), GraphOptions().streams(0));
+}
+
+TEST(GraphedStep, FewerStreamsThanProbesEqualEagerBitForBit) {
+  SKIP_WITHOUT_GPU();
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(5), GraphOptions().streams(2));
+}
+
+TEST(GraphedStep, ResidualsAndStepsEqualEagerBitForBit) {
+  SKIP_WITHOUT_GPU();
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3).statistic(Statistic::residual));
+  expect_graphs_equal_eager<SAdam>(
+      SAdamOptions(1e-2).directions(Directions::step).statistic(Statistic::residual));
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2).directions(Directions::rademacher));
+}
+
+TEST(GraphedStep, BaselinesEqualEagerBitForBit) {
+  SKIP_WITHOUT_GPU();
+  expect_graphs_equal_eager<AdamW>(AdamWOptions(1e-2));
+  expect_graphs_equal_eager<ProxSGD>(ProxSGDOptions(1e-2));
+}
+
+TEST(GraphedStep, ANewLearningRateReachesTheGraph) {
+  SKIP_WITHOUT_GPU();
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2), {}, [](SAdam& optimizer, int i) {
+    optimizer.param_groups()[0].options().set_lr(1e-2 / (1 + i));
+  });
+}
+
+TEST(GraphedStep, ProbesEveryOtherStepEqualEagerBitForBit) {
+  SKIP_WITHOUT_GPU();
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2).interval(2));
+}
+
+TEST(GraphedStep, DropoutRepeatsItsMaskWithinAStepAndNotInTheNext) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0.5);
+  // So close to the weights that float32 does not move: what differs is the masks.
+  SAdam optimizer(*net, SAdamOptions(0).weight_decay(0).probes(3).radius(1e-20));
+  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  const auto batch = make_batch(0);
+  step(batch);
+  const auto first = optimizer.summary();
+  step(batch);
+  const auto second = optimizer.summary();
+  EXPECT_EQ(first.differences, std::vector<double>(3, 0.0));
+  EXPECT_EQ(second.differences, std::vector<double>(3, 0.0));
+  EXPECT_NE(first.loss, second.loss);
+}
+
+TEST(GraphedStep, CapturingChangesNothing) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net();
+  SAdam optimizer(*net, SAdamOptions(0).weight_decay(0).probes(2));
+  torch::manual_seed(5);
+  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  step(make_batch(0));
+  const auto captured = state_of(*net);
+  auto plain = make_net();
+  torch::manual_seed(5);
+  const auto batch = make_batch(0);
+  static_cast<void>(loss_of(*plain, batch));
+  EXPECT_TRUE(equal(captured, state_of(*plain)));
+}
+
+TEST(GraphedStep, ASkippedStepChangesNothing) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  auto batch = make_batch(0);
+  step(batch);
+  const auto before = state_of(*net);
+  step({batch[0] * std::numeric_limits<float>::infinity(), batch[1]});
+  EXPECT_TRUE(optimizer.summary().skipped);
+  EXPECT_TRUE(equal(state_of(*net), before));
+  step(batch);
+  EXPECT_EQ(optimizer.totals().steps, 2);
+  EXPECT_EQ(optimizer.totals().skipped, 1);
+}
+
+TEST(GraphedStep, AGivenBrakeIsWhatTheSplitFormDoes) {
+  SKIP_WITHOUT_GPU();
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> states[2];
+  for (const bool captured : {false, true}) {
+    auto net = make_net(0);
+    SAdam optimizer(*net, SAdamOptions(1e-2).damping(0));
+    GraphedStep step(
+        net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); },
+        GraphOptions().capture(captured));
+    for (int i = 0; i < 5; ++i) step(make_batch(i), 0.5 + 0.1 * i);
+    EXPECT_EQ(step.is_captured(), captured);
+    EXPECT_NEAR(optimizer.summary().brake, 0.9, 1e-15);
+    states[captured] = state_of(*net);
+  }
+  EXPECT_TRUE(equal(states[0], states[1]));
+}
+
+TEST(GraphedStep, ALoadedStateReachesTheGraph) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  step(make_batch(0));
+  step(make_batch(1));
+  std::stringstream saved;
+  torch::save(optimizer, saved);
+  for (int i = 2; i < 5; ++i) step(make_batch(i));
+  torch::load(optimizer, saved);
+  EXPECT_EQ(optimizer.totals().steps, 2);
+  step(make_batch(5));
+  EXPECT_TRUE(step.is_captured());
+  EXPECT_EQ(optimizer.totals().steps, 3);
+}
+
+}  // namespace
+}  // namespace sadam::optim::cuda_test

@@ -1,0 +1,92 @@
+// Small networks on a GPU, and what is compared between runs.
+#pragma once
+
+#include <ATen/Context.h>
+#include <gtest/gtest.h>
+#include <sadam/sadam.h>
+#include <torch/torch.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sadam::optim::cuda_test {
+
+#define SKIP_WITHOUT_GPU() \
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU answers, so what runs on one is not tested"
+
+using Batch = std::vector<torch::Tensor>;
+
+/// Convolution, batch norm, dropout, linear: everything that a forward pass may write or draw.
+struct SmallNetImpl : torch::nn::Cloneable<SmallNetImpl> {
+  explicit SmallNetImpl(double dropout = 0.25) : dropout_(dropout) { reset(); }
+  void reset() override {
+    conv = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)));
+    norm = register_module("norm", torch::nn::BatchNorm2d(8));
+    drop = register_module("drop", torch::nn::Dropout(dropout_));
+    fc = register_module("fc", torch::nn::Linear(8 * 6 * 6, 5));
+  }
+  torch::Tensor forward(const torch::Tensor& x) {
+    return fc->forward(drop->forward(torch::relu(norm->forward(conv->forward(x))).flatten(1)));
+  }
+  double dropout_;
+  torch::nn::Conv2d conv{nullptr};
+  torch::nn::BatchNorm2d norm{nullptr};
+  torch::nn::Dropout drop{nullptr};
+  torch::nn::Linear fc{nullptr};
+};
+TORCH_MODULE(SmallNet);
+
+inline torch::Tensor loss_of(SmallNetImpl& net, const Batch& batch) {
+  return torch::nn::functional::cross_entropy(net.forward(batch[0]).to(torch::kDouble), batch[1]);
+}
+
+inline SmallNet make_net(double dropout = 0.25) {
+  torch::manual_seed(7);
+  SmallNet net(dropout);
+  net->to(torch::kCUDA);
+  return net;
+}
+
+/// Batch i of a stream that is the same in every run.
+inline Batch make_batch(std::int64_t i, std::int64_t size = 8) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(1000 + static_cast<std::uint64_t>(i));
+  return {torch::randn({size, 3, 6, 6}, generator, torch::kFloat).to(torch::kCUDA),
+          torch::randint(5, {size}, generator, torch::kLong).to(torch::kCUDA)};
+}
+
+/// Everything that a run leaves behind: weights, buffers, the generator's position.
+inline std::vector<torch::Tensor> state_of(const torch::nn::Module& module) {
+  std::vector<torch::Tensor> state;
+  for (const auto& parameter : module.parameters()) state.push_back(parameter.detach().cpu().clone());
+  for (const auto& buffer : module.buffers()) state.push_back(buffer.cpu().clone());
+  state.push_back(at::globalContext().defaultGenerator(at::Device(at::kCUDA, 0)).get_state());
+  return state;
+}
+
+inline ::testing::AssertionResult equal(const std::vector<torch::Tensor>& a,
+                                        const std::vector<torch::Tensor>& b) {
+  if (a.size() != b.size()) return ::testing::AssertionFailure() << "different numbers of tensors";
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!torch::equal(a[i], b[i]))
+      return ::testing::AssertionFailure()
+             << "tensor " << i << " differs by up to "
+             << (a[i].to(torch::kDouble) - b[i].to(torch::kDouble)).abs().max().item<double>();
+  return ::testing::AssertionSuccess();
+}
+
+/// While it lives, torch uses deterministic algorithms only.
+class Deterministic {
+ public:
+  Deterministic() {
+    at::globalContext().setDeterministicAlgorithms(true, false);
+    at::globalContext().setDeterministicCuDNN(true);
+    at::globalContext().setBenchmarkCuDNN(false);
+  }
+  ~Deterministic() {
+    at::globalContext().setDeterministicAlgorithms(false, false);
+    at::globalContext().setDeterministicCuDNN(false);
+  }
+};
+
+}  // namespace sadam::optim::cuda_test
