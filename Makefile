@@ -14,10 +14,13 @@ build = echo "Building $(1) ..." && cmake --build --preset $(1) --parallel $(JOB
 fuzz = scripts/install-deps --fuzz && if ! command -v clang++ > /dev/null; then echo "clang++ was not found, so nothing is fuzzed."; else \
   $(call configure,fuzz,-DSADAM_FUZZ_SECONDS=$(1)) && $(call build,fuzz) && ctest --preset fuzz --parallel $(JOBS); fi
 
-.PHONY: help deps demo test fuzz bench install format tidy clean
+# What is left out, and why, is said at configuration.
+say = grep '^sadam: ' build/configure-$(1).log || true
+
+.PHONY: help deps demo test gpu-test fuzz bench gpu-bench install format tidy clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 18
 
 deps: ## install the Debian packages that are missing
 	@scripts/install-deps
@@ -31,10 +34,18 @@ test: deps ## build and run all tests, then the sanitizer builds and a few secon
 	@$(call configure,release)
 	@$(call build,release)
 	@ctest --preset release --parallel $(JOBS)
+	@$(call say,release)
+	@nvidia-smi -L > /dev/null 2>&1 || echo "No GPU answers, so the tests called Skipped above did not run; 'make gpu-test' runs them where one does."
 	@$(call configure,asan)
 	@$(call build,asan,--target kernels_test probe_test base_test data_test fetch_test weights_test recipe_test record_test)
 	@ctest --preset asan --parallel $(JOBS)
 	@$(call fuzz,5)
+
+gpu-test: deps ## build and run the tests that need a GPU (PREFIX_PATH=... for a libtorch with CUDA)
+	@$(call configure,release,$(if $(PREFIX_PATH),-DCMAKE_PREFIX_PATH="$(PREFIX_PATH)"))
+	@$(call say,release)
+	@$(call build,release)
+	@ctest --preset release --label-regex gpu
 
 fuzz: deps ## fuzz every reader of outside bytes for FUZZ_SECONDS (default 600)
 	@$(call fuzz,$(FUZZ_SECONDS))
@@ -43,6 +54,11 @@ bench: deps ## build and run the benchmarks
 	@scripts/install-deps --bench
 	@$(call configure,release)
 	@$(call build,release,--target bench)
+
+gpu-bench: deps ## build and run the GPU's benchmarks (PREFIX_PATH=... for a libtorch with CUDA)
+	@$(call configure,release,$(if $(PREFIX_PATH),-DCMAKE_PREFIX_PATH="$(PREFIX_PATH)"))
+	@$(call say,release)
+	@$(call build,release,--target gpu-bench)
 
 install: deps ## install the library and the program to PREFIX (default /usr/local)
 	@$(call configure,release)

@@ -20,10 +20,13 @@ class PrecisionState {
   /// torch starts with, matters to the latter alone.)
   bool is_reduced(bool cuda) const { return cuda ? reduced_on_cuda_ : reduced_on_cpu_; }
 
+  bool operator==(const PrecisionState&) const = default;
+
  private:
   struct Autocast {
     bool enabled;
     c10::ScalarType type;
+    bool operator==(const Autocast&) const = default;
   };
   Autocast autocast_cpu_;
   Autocast autocast_cuda_;

@@ -45,10 +45,11 @@ TrainedNetwork network_of(const RunPaths& paths, Recipe recipe, const data::Data
 
 std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& recipe,
                                           const std::atomic<bool>* stop) {
-  use_threads(recipe.train.threads);
+  auto settled = recipe;
+  settled.train.threads = use_threads(recipe.train.threads);
   const auto data = DataSets().open(recipe.data);
   const auto network = network_of(paths, recipe, data);
-  data::Loader loader(data.test, loader_options(recipe, data, false));
+  data::Loader loader(data.test, loader_options(settled, data, false));
   const auto result = evaluate(*network.classifier, loader, data.test->pixels(), stop);
   if (!result) return std::nullopt;
   return RunEvaluation{*result, network.position.step(), network.position.epoch};

@@ -112,6 +112,8 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
   captured = false;
   if (s_adam() != nullptr && Access::wide(*s_adam()).group_by_group() && groups().end > 1 && !impossible_)
     give_up("group_by_group with several groups takes turns between probes and updates");
+  if (s_adam() != nullptr && Access::wide(*s_adam()).source() && !impossible_)
+    give_up("a direction source of the caller's is asked anew in each step");
   if (impossible_) return eager_step(inputs, brake);
 
   const bool probing = s_adam() != nullptr && !brake && work().probe_is_due(*s_adam(), groups());
@@ -125,7 +127,7 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
       brake ? std::vector<double>(optimizer.param_groups().size(), *brake) : std::vector<double>();
   if (graph != nullptr) work().arrange(optimizer, brakes);
   if (graph != nullptr && graph->layout != work().layout()) {  // an array was replaced since
-    captured_.clear();
+    drop_replicas();
     graph = nullptr;
   }
   if (graph == nullptr) {
@@ -145,8 +147,9 @@ GraphEngine::Key GraphEngine::key_of(const Inputs& inputs, bool probing) const {
     key.shapes.push_back(input.sizes().vec());
     key.types.push_back(input.scalar_type());
   }
-  key.training = request_.module->is_training();
+  for (const auto& module : request_.module->modules()) key.training.push_back(module->is_training());
   key.probing = probing;
+  if (s_adam() != nullptr) key.options = Access::wide(*s_adam());
   return key;
 }
 
@@ -176,6 +179,11 @@ void GraphEngine::replay(Captured& graph, const Inputs& inputs) {
 // ---- capture ----------------------------------------------------------------------------------------------
 
 GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs) {
+  // After a load the optimizer works with other arrays.
+  const auto current = Access::shared_device_work(*request_.optimizer);
+  captured_.erase(std::remove_if(captured_.begin(), captured_.end(),
+                                 [&](const auto& graph) { return graph->work != current; }),
+                  captured_.end());
   if (captured_.size() >= kMostGraphs) captured_.clear();
   for (;;) {
     // All that the evaluations change is put back, whatever happens.
@@ -195,7 +203,7 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       c10::cuda::device_synchronize();
       {
         const c10::cuda::CUDAStreamGuard on_stream(stream_);
-        warm_up(result->inputs, key.probing);
+        warm_up(result->inputs, key);
       }
       join(outside, stream_);
       undo();
@@ -235,7 +243,7 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
   }
 }
 
-void GraphEngine::warm_up(const Inputs& inputs, bool probing) {
+void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
   clear_gradients();
   {  // gradients, from which it is known which parameters are trained
     const at::AutoGradMode with_gradients(true);
@@ -247,10 +255,11 @@ void GraphEngine::warm_up(const Inputs& inputs, bool probing) {
   }
   Access::check_gradients(*request_.optimizer);
   work().arrange(*request_.optimizer);
-  if (probing) {
-    if (!replicas_made_ || replicas_training_ != request_.module->is_training()) make_replicas();
+  if (key.probing) {
+    if (!replicas_made_ || replicas_key_.training != key.training || !(replicas_key_.options == key.options))
+      make_replicas(key);
     clear_gradients();
-    enqueue(inputs, probing, /*apply=*/false, nullptr);
+    enqueue(inputs, key.probing, /*apply=*/false, nullptr);
   }
 }
 
@@ -286,10 +295,10 @@ bool GraphEngine::is_chained() const {
   return Access::wide(*s_adam()).noise() == ProbeNoise::fresh && !buffers_->live.empty();
 }
 
-void GraphEngine::make_replicas() {
+void GraphEngine::make_replicas(const Key& key) {
   drop_replicas();
   replicas_made_ = true;
-  replicas_training_ = request_.module->is_training();
+  replicas_key_ = key;
   const auto& whole = Access::wide(*s_adam());
   auto wanted = std::min(most_streams_, probes_of(whole));
   if (is_chained()) wanted = std::min<std::int64_t>(wanted, 1);

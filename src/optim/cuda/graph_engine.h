@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "../../probe/precision.h"
 #include "../graphed_step.h"
 #include "device_optimizer.h"
 #include "replicas.h"
@@ -30,11 +31,13 @@ class GraphEngine : public GraphedStep::Engine {
   struct Key {
     std::vector<std::vector<std::int64_t>> shapes;
     std::vector<at::ScalarType> types;
-    bool training = true;
+    std::vector<bool> training;  // the mode of each module
     bool probing = false;
+    SAdamOptions options;  // the optimizer's own; those of groups are read on the device
+    probe::PrecisionState precision;
     bool operator==(const Key& other) const {
       return shapes == other.shapes && types == other.types && training == other.training &&
-             probing == other.probing;
+             probing == other.probing && options == other.options && precision == other.precision;
     }
   };
 
@@ -53,7 +56,7 @@ class GraphEngine : public GraphedStep::Engine {
   Captured* find(const Key& key);
   Captured* capture(const Key& key, const Inputs& inputs);
   void record(Captured& captured);
-  void warm_up(const Inputs& inputs, bool probing);
+  void warm_up(const Inputs& inputs, const Key& key);
   void replay(Captured& captured, const Inputs& inputs);
   void give_up(const std::string& reason);
 
@@ -62,7 +65,7 @@ class GraphEngine : public GraphedStep::Engine {
   at::Tensor enqueue(const Inputs& inputs, bool probing, bool apply, at::CUDAGeneratorState* generator);
   void probe_in_place(const at::Tensor& loss, const Inputs& prepared, const std::function<void()>& rewind);
   at::Tensor evaluate(torch::nn::Module& module, const Inputs& prepared) const;
-  void make_replicas();
+  void make_replicas(const Key& key);
   void drop_replicas();
   bool is_chained() const;
 
@@ -77,7 +80,7 @@ class GraphEngine : public GraphedStep::Engine {
   std::unique_ptr<Buffers> buffers_;
   std::vector<Replica> replicas_;
   bool replicas_made_ = false;
-  bool replicas_training_ = true;
+  Key replicas_key_;
   std::int64_t most_streams_;
   bool impossible_ = false;
 };

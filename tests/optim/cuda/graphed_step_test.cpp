@@ -154,6 +154,41 @@ TEST(GraphedStep, AGivenBrakeIsWhatTheSplitFormDoes) {
   EXPECT_TRUE(equal(states[0], states[1]));
 }
 
+TEST(GraphedStep, WhateverMayChangeBetweenStepsReachesTheGraph) {
+  SKIP_WITHOUT_GPU();
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> states[2];
+  for (const bool captured : {false, true}) {
+    auto net = make_net();
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    torch::manual_seed(5);
+    GraphedStep step(
+        net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); },
+        GraphOptions().capture(captured));
+    auto& whole = static_cast<SAdamOptions&>(optimizer.defaults());
+    auto& group = static_cast<SAdamOptions&>(optimizer.param_groups()[0].options());
+    const std::vector<std::function<void()>> changes = {
+        [] {},
+        [&] {
+          group.damping(0.5).weight_decay(0.1).betas({0.8, 0.99});
+        },
+        [&] { whole.radius(0.1); },
+        [&] { whole.probes(3); },
+        [&] { whole.statistic(Statistic::residual).directions(Directions::rademacher); },
+        [&] { net->norm->eval(); },
+        [&] { net->conv->bias.set_requires_grad(false); },
+    };
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      changes[i]();
+      step(make_batch(static_cast<std::int64_t>(i)));
+      step(make_batch(static_cast<std::int64_t>(i) + 100));
+      ASSERT_EQ(step.is_captured(), captured) << step.why_not();
+    }
+    states[captured] = state_of(*net);
+  }
+  EXPECT_TRUE(equal(states[0], states[1]));
+}
+
 TEST(GraphedStep, ALoadedStateReachesTheGraph) {
   SKIP_WITHOUT_GPU();
   auto net = make_net(0);
