@@ -44,7 +44,8 @@ struct GraphOptions {
 /// (`.item()`) nor allocate outside torch. Where a step cannot be captured, one warning says why and steps
 /// are taken eagerly, with the same results; so they are on the CPU, without a warning.
 ///
-/// The module, the optimizer and what they hold must outlive this, and parameters may not be replaced.
+/// The loss must be that of the module it is given, which may be a replica, not of one that it remembers. The
+/// module and the optimizer must outlive this, and the optimizer may not be moved.
 class GraphedStep {
  public:
   using Inputs = std::vector<torch::Tensor>;

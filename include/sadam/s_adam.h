@@ -106,6 +106,7 @@ class SAdam : public Optimizer {
   static void check_values(const SAdamOptions& options, const std::string& where);
   static void check_combination(const SAdamOptions& whole);
   std::vector<double> lgi_of_all_groups() const;
+  std::vector<double> latest_lgi() const;
   bool has_gradients() const;
   void prepare();
   bool probe_is_due(Groups groups) const;

@@ -94,7 +94,7 @@ struct SAdamOptions : public torch::optim::OptimizerCloneableOptions<SAdamOption
   SADAM_OPTIMIZER_WIDE(double, lgi_eps, 1e-6);
   /// ρ is cut off here, above 0. As in the paper's table; the statistics here reach at most 2.
   SADAM_OPTIMIZER_WIDE(double, cap, 10.0);
-  /// Probes every n-th step and keeps the last ρ between.
+  /// Probes every n-th step, skipped ones counted, and keeps the last ρ between.
   SADAM_OPTIMIZER_WIDE(std::int64_t, interval, 1);
   /// Seeds the directions. Apart from torch's generators, so that probing does not disturb them; for several
   /// seeds of a run set this beside `torch::manual_seed`, which does not reach it.

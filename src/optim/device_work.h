@@ -20,8 +20,10 @@ class DeviceWork {
  public:
   virtual ~DeviceWork() = default;
 
-  /// A whole step: evaluation (if there is a closure), probes, update. Returns the loss.
-  virtual at::Tensor step(Optimizer& optimizer, const probe::LossClosure& closure, const char* caller) = 0;
+  /// A whole step: evaluation (if there is a closure), probes, update. Returns the loss. `brakes`, if not
+  /// empty, one for each group, take the place of probes.
+  virtual at::Tensor step(Optimizer& optimizer, const probe::LossClosure& closure, const char* caller,
+                          const std::vector<double>& brakes = {}) = 0;
 
   /// The probes alone, judged on the host: waits. `base` is undefined if f(w) is to be evaluated.
   virtual probe::ProbeOutcome probe(SAdam& optimizer, const probe::LossClosure& closure,

@@ -40,14 +40,21 @@ std::int64_t GraphedStep::streams() const { return engine_->streams; }
 torch::Tensor GraphedStep::Engine::eager_step(const Inputs& inputs, std::optional<double> brake) {
   const auto prepared = request_.prepared(inputs);
   const auto loss_fn = [&] { return request_.loss(*request_.module, prepared); };
-  if (!brake) return request_.optimizer->step(loss_fn);
-  auto* const s_adam = dynamic_cast<SAdam*>(request_.optimizer);
+  auto& optimizer = *request_.optimizer;
+  if (!brake) return optimizer.step(loss_fn);
+  auto* const s_adam = dynamic_cast<SAdam*>(&optimizer);
   if (s_adam == nullptr)
     throw Error("GraphedStep: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
+  if (!optim::Access::device(optimizer).is_cpu()) {
+    optim::Access::check(optimizer);
+    const std::vector<double> brakes(optimizer.param_groups().size(), *brake);
+    return optim::Access::device_work(optimizer).step(optimizer, loss_fn, "GraphedStep", brakes);
+  }
   s_adam->zero_grad();
   const auto loss = loss_fn();
   loss.backward();
   s_adam->step(*brake);
+  optim::Access::summary(optimizer).loss = loss.item<double>();
   return loss.detach();
 }
 

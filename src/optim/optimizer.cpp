@@ -1,5 +1,6 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <sadam/optimizer.h>
 #include <torch/nn/module.h>
 
@@ -155,6 +156,14 @@ void Optimizer::check() {
     check_parameters(param_groups());
     checked_ = std::move(current);
   }
+  if (is_on_device())
+    for (const auto& buffer : buffers_)
+      if (buffer.device() != device()) {
+        std::ostringstream sentence;
+        sentence << "a protected buffer is on " << buffer.device() << " and the parameters are on "
+                 << device() << ": move the whole model to one device.";
+        throw Error(sentence.str());
+      }
   std::optional<at::Device> first_device;
   for (std::size_t g = 0; g < param_groups().size(); ++g) {
     const auto& group = param_groups()[g];
@@ -172,6 +181,8 @@ torch::Tensor Optimizer::evaluate(const LossClosure& closure, optim::BeforeStep&
   // backward.
   before.clear_gradients();
   try {
+    // Torch's cache of weights that were cast does not notice that the last step changed them.
+    at::autocast::clear_cache();
     const at::AutoGradMode with_gradients(true);
     auto loss = closure();
     probe::check_loss(loss, caller);

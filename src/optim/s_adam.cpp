@@ -107,6 +107,12 @@ std::vector<double> SAdam::lgi_of_all_groups() const {
   return all;
 }
 
+// Waits for the GPU, if there is one that knows better.
+std::vector<double> SAdam::latest_lgi() const {
+  auto lgi = device_work_ ? device_work_->last_lgi() : std::vector<double>();
+  return lgi.size() == param_groups().size() ? lgi : lgi_of_all_groups();
+}
+
 const SAdamOptions& SAdam::wide() const { return static_cast<const SAdamOptions&>(defaults()); }
 
 const SAdamOptions& SAdam::options_of(std::size_t group) const {
@@ -168,7 +174,7 @@ torch::Tensor SAdam::step(LossClosure closure) {
 }
 
 bool SAdam::probe_is_due(Groups groups) const {
-  if (totals_.steps % wide().interval() != 0) return false;
+  if ((totals_.steps + totals_.skipped) % wide().interval() != 0) return false;
   if (wide().monitor()) return true;
   for (auto g = groups.first; g < groups.last; ++g)
     if (options_of(g).damping() != 0) return true;
@@ -270,6 +276,10 @@ void SAdam::begin() {
 Brakes SAdam::probe(const LossClosure& loss_fn, const torch::Tensor& loss) {
   if (!loss_fn) throw Error("SAdam::probe: there is no loss function: pass one that returns the loss.");
   prepare();
+  if (device_work_) {
+    fetch_from_device();
+    last_lgi_ = latest_lgi();
+  }
   check_gradients();
   if (wide().group_by_group() && param_groups().size() > 1)
     throw Error(
@@ -304,6 +314,7 @@ bool SAdam::has_gradients() const {
 
 void SAdam::step(const Brakes& brakes) {
   prepare();
+  if (device_work_ && !summary_is_open_) fetch_from_device();
   check_gradients();
   if (brakes.per_group.size() != param_groups().size())
     throw Error("SAdam::step: there are " + std::to_string(brakes.per_group.size()) + " brakes for " +
@@ -338,7 +349,7 @@ void SAdam::save(OutputArchive& archive) const {
   fetch_from_device();
   optim::save_state(archive, *this, "SAdam");
   archive.write("has_source", c10::IValue(static_cast<bool>(wide().source())));
-  archive.write("last_lgi", c10::IValue(device_work_ ? device_work_->last_lgi() : lgi_of_all_groups()));
+  archive.write("last_lgi", c10::IValue(latest_lgi()));
 }
 
 void SAdam::load(InputArchive& archive) {

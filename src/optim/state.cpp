@@ -10,6 +10,8 @@ namespace sadam::optim {
 void ensure_moment(at::Tensor& tensor, const at::Tensor& parameter) {
   const at::NoGradGuard no_grad;
   if (tensor.defined()) {
+    if (tensor.device() != parameter.device() || tensor.scalar_type() != parameter.scalar_type())
+      tensor = tensor.to(parameter.device(), parameter.scalar_type());  // the model was moved or converted
     tensor = probe::laid_out_like(tensor, parameter);
     return;
   }

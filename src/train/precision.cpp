@@ -12,17 +12,18 @@ Precision precision_named(const std::string& name) {
   throw Error("there is no precision '" + name + "': use float32, tf32 or bf16.");
 }
 
-TrainingPrecision::TrainingPrecision(Precision precision, bool cuda) {
+TrainingPrecision::TrainingPrecision(Precision precision, bool cuda)
+    : cached_(at::autocast::is_autocast_cache_enabled()) {
+  at::autocast::clear_cache();
+  at::autocast::set_autocast_cache_enabled(false);
   probe::use_full_precision();
   if (precision == Precision::tf32 && cuda) probe::use_tf32();
   if (precision == Precision::bf16) probe::use_autocast(cuda, at::kBFloat16);
-  at::autocast::increment_nesting();
 }
 
 TrainingPrecision::~TrainingPrecision() {
   before_.restore();
-  // Weights that were cast are kept for the outermost scope's life: the next step has other weights.
-  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  at::autocast::set_autocast_cache_enabled(cached_);
 }
 
 }  // namespace sadam::train

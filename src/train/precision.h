@@ -17,7 +17,8 @@ enum class Precision {
 Precision precision_named(const std::string& name);
 
 /// While it lives, torch computes in the given precision; then as before. To be put around a step, or around
-/// its capture: which arithmetic a captured kernel uses is decided when it is captured.
+/// its capture: which arithmetic a captured kernel uses is decided when it is captured. A whole run may lie
+/// inside: torch's cache of weights that were cast, which does not notice that weights change, is off.
 class TrainingPrecision {
  public:
   /// `cuda`: training is on a CUDA device.
@@ -28,6 +29,7 @@ class TrainingPrecision {
 
  private:
   probe::PrecisionState before_;
+  bool cached_;
 };
 
 }  // namespace sadam::train

@@ -38,7 +38,7 @@ std::vector<GroupRange> rounds_of(const Optimizer& optimizer, const StepKind& ki
 
 bool same_items(const Items& a, const Items& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Item& x, const Item& y) {
-    return x.parameter.is_same(y.parameter) && x.group == y.group && x.first == y.first &&
+    return x.parameter.is_same(y.parameter) && x.data == y.data && x.group == y.group && x.first == y.first &&
            x.first_moment.is_same(y.first_moment) && x.second_moment.is_same(y.second_moment);
   });
 }
@@ -70,6 +70,7 @@ void DeviceOptimizer::arrange(Optimizer& optimizer, const std::vector<double>& b
       if (!parameter.requires_grad()) continue;
       auto& item = items.emplace_back();
       item.parameter = parameter;
+      item.data = parameter.data_ptr();
       item.group = g;
       item.index = static_cast<std::int64_t>(i);
       item.first = first;
@@ -102,6 +103,9 @@ void DeviceOptimizer::arrange(Optimizer& optimizer, const std::vector<double>& b
         refresh(Access::summary(optimizer), Access::totals(optimizer));
         lgi = numbers_->last_lgi();
       }
+      // A group that joined later starts from the common ρ.
+      const bool common = kind.s_adam != nullptr && !Access::wide(*kind.s_adam).group_by_group();
+      lgi.resize(static_cast<std::size_t>(shape.groups), common && !lgi.empty() ? lgi.back() : 0);
       numbers_ = std::make_unique<DeviceNumbers>(device, shape, Access::totals(optimizer), lgi);
       begun_ = refreshed_ = taken_ = 0;
       judged_on_host_ = 0;
@@ -165,10 +169,14 @@ void DeviceOptimizer::update(const StepKind& kind, GroupRange groups) const {
     launches().update_adam(groups);
 }
 
+std::int64_t DeviceOptimizer::steps_before(const Optimizer& optimizer) const {
+  const auto& known = Access::totals(const_cast<Optimizer&>(optimizer));
+  return known.steps + known.skipped + begun_ - refreshed_;
+}
+
 bool DeviceOptimizer::probe_is_due(const SAdam& optimizer, GroupRange groups) const {
   const auto& whole = Access::wide(optimizer);
-  if ((Access::totals(const_cast<SAdam&>(optimizer)).steps + begun_ - refreshed_) % whole.interval() != 0)
-    return false;
+  if (steps_before(optimizer) % whole.interval() != 0) return false;
   if (whole.monitor()) return true;
   for (auto g = groups.first; g < groups.end; ++g)
     if (static_cast<const SAdamOptions&>(optimizer.param_groups()[static_cast<std::size_t>(g)].options())
@@ -179,8 +187,8 @@ bool DeviceOptimizer::probe_is_due(const SAdam& optimizer, GroupRange groups) co
 
 // ---- the eager step ---------------------------------------------------------------------------------------
 
-at::Tensor DeviceOptimizer::step(Optimizer& optimizer, const probe::LossClosure& closure,
-                                 const char* caller) {
+at::Tensor DeviceOptimizer::step(Optimizer& optimizer, const probe::LossClosure& closure, const char* caller,
+                                 const std::vector<double>& brakes) {
   const c10::cuda::CUDAGuard guard(Access::device(optimizer));
   BeforeStep before(optimizer.param_groups(), Access::buffers(optimizer), Access::device(optimizer));
   at::Tensor loss;
@@ -193,7 +201,7 @@ at::Tensor DeviceOptimizer::step(Optimizer& optimizer, const probe::LossClosure&
                 ": the loss is on the CPU and the parameters are on a GPU: compute it there.");
 
   const auto kind = kind_of(optimizer);
-  arrange(optimizer);
+  arrange(optimizer, brakes);
   start();
   if (loss.defined()) {
     const at::NoGradGuard no_grad;
@@ -211,7 +219,8 @@ at::Tensor DeviceOptimizer::step(Optimizer& optimizer, const probe::LossClosure&
     finish_round.last_round = r + 1 == rounds.size();
     finish_round.has_loss = loss.defined();
     finish_round.rounding = loss.defined() ? rounding_of(loss) : 0;
-    if (kind.s_adam != nullptr && closure && probe_is_due(*kind.s_adam, rounds[r])) {
+    const bool probes = kind.s_adam != nullptr && closure && brakes.empty();
+    if (probes && probe_is_due(*kind.s_adam, rounds[r])) {
       const auto each = probes_of(Access::wide(*kind.s_adam));
       finish_round.first_probe = static_cast<std::int64_t>(r) * each;
       try {
@@ -222,6 +231,7 @@ at::Tensor DeviceOptimizer::step(Optimizer& optimizer, const probe::LossClosure&
         throw;
       }
     }
+    if (finish_round.probes > 0) finish_round.rounding = std::max(finish_round.rounding, probe_rounding_);
     finish(finish_round);
     update(kind, rounds[r]);
   }
@@ -284,12 +294,19 @@ std::vector<at::Tensor> DeviceOptimizer::take_snapshot(GroupRange groups) {
   return snapshot_;
 }
 
+// What a caller's source is told: only that needs to know, so only that waits.
+std::int64_t DeviceOptimizer::source_step(SAdam& optimizer) {
+  if (!Access::wide(optimizer).source()) return 0;
+  refresh(Access::summary(optimizer), Access::totals(optimizer));
+  return Access::totals(optimizer).steps;
+}
+
 std::int64_t DeviceOptimizer::probe_in_place(SAdam& optimizer, GroupRange groups, std::int64_t first_slot,
                                              const probe::LossClosure& closure, const at::Tensor& loss,
                                              const probe::ForwardState& before) {
   const auto& whole = Access::wide(optimizer);
   const bool shared = whole.noise() == ProbeNoise::shared;
-  const auto rule = directions_of(whole, Access::totals(optimizer).steps + begun_ - refreshed_);
+  const auto rule = directions_of(whole, source_step(optimizer));
   const auto launch = launches();
   const InPlace scope(*this, groups, shared ? &Access::buffers(optimizer) : nullptr, numbers_->device());
   const probe::FullPrecision precision(/*cuda=*/true);
@@ -306,6 +323,7 @@ std::int64_t DeviceOptimizer::probe_in_place(SAdam& optimizer, GroupRange groups
     const at::NoGradGuard no_grad;
     const auto value = closure();
     probe::check_loss(value, "probe");
+    probe_rounding_ = rounding_of(value);
     into.copy_(value.reshape({}));
   };
   if (loss.defined() && !precision.was_reduced()) {
@@ -345,7 +363,7 @@ probe::ProbeOutcome DeviceOptimizer::probe(SAdam& optimizer, const probe::LossCl
   const auto& whole = Access::wide(optimizer);
   const auto probes = probe_in_place(optimizer, groups, 0, closure, base, before);
   const auto values = numbers_->losses();
-  const double rounding = base.defined() ? rounding_of(base) : probe::rounding_of(at::kDouble);
+  const double rounding = std::max(base.defined() ? rounding_of(base) : 0, probe_rounding_);
   const probe::Loss at_base{values[1], rounding};
   if (!std::isfinite(at_base.value)) {
     probe::ProbeOutcome nothing;

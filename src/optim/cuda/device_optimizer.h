@@ -38,7 +38,8 @@ kernels::cuda::FinishProbes judgement_of(const SAdamOptions& whole);
 
 class DeviceOptimizer : public DeviceWork {
  public:
-  at::Tensor step(Optimizer& optimizer, const probe::LossClosure& closure, const char* caller) override;
+  at::Tensor step(Optimizer& optimizer, const probe::LossClosure& closure, const char* caller,
+                  const std::vector<double>& brakes) override;
   probe::ProbeOutcome probe(SAdam& optimizer, const probe::LossClosure& closure, const at::Tensor& base,
                             const probe::ForwardState& before) override;
   void step_with(SAdam& optimizer, const std::vector<double>& brakes) override;
@@ -69,6 +70,9 @@ class DeviceOptimizer : public DeviceWork {
 
  private:
   class InPlace;
+  /// Steps taken or skipped, those under way counted.
+  std::int64_t steps_before(const Optimizer& optimizer) const;
+  std::int64_t source_step(SAdam& optimizer);
   /// Evaluates the probes of a round where the weights are; returns how many.
   std::int64_t probe_in_place(SAdam& optimizer, GroupRange groups, std::int64_t first_slot,
                               const probe::LossClosure& closure, const at::Tensor& loss,
@@ -78,6 +82,7 @@ class DeviceOptimizer : public DeviceWork {
   std::vector<AdamWParamState*> states_;  // of each item; null for ProxSGD and where there is no gradient
   std::vector<at::Tensor> snapshot_;      // w₀ of each item
   std::int64_t layout_ = 0;
+  double probe_rounding_ = 0;        // of the type of the last probe's loss
   std::int64_t begun_ = 0;           // steps enqueued
   std::int64_t refreshed_ = 0;       // of them, those that the host's summary knows
   std::int64_t taken_ = 0;           // of them, those whose summaries were taken

@@ -114,11 +114,19 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
     give_up("group_by_group with several groups takes turns between probes and updates");
   if (s_adam() != nullptr && Access::wide(*s_adam()).source() && !impossible_)
     give_up("a direction source of the caller's is asked anew in each step");
-  if (impossible_) return eager_step(inputs, brake);
+  if (impossible_) return eager_step(on_device(inputs), brake);
+  if (buffers_ && !buffers_->fits(*request_.module, Access::buffers(optimizer))) {
+    drop_replicas();
+    buffers_.reset();
+  }
 
   const bool probing = s_adam() != nullptr && !brake && work().probe_is_due(*s_adam(), groups());
   const auto key = key_of(inputs, probing);
   auto* graph = find(key);
+  if (graph != nullptr && graph->layout != work().layout()) {  // an array was replaced since
+    drop_replicas();
+    graph = nullptr;
+  }
   if (graph != nullptr) {
     for (std::size_t i = 0; i < graph->gradients.size(); ++i)
       work().items()[i].parameter.mutable_grad() = graph->gradients[i];
@@ -126,19 +134,25 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
   const std::vector<double> brakes =
       brake ? std::vector<double>(optimizer.param_groups().size(), *brake) : std::vector<double>();
   if (graph != nullptr) work().arrange(optimizer, brakes);
-  if (graph != nullptr && graph->layout != work().layout()) {  // an array was replaced since
+  if (graph != nullptr && graph->layout != work().layout()) {  // or is now
     drop_replicas();
     graph = nullptr;
   }
   if (graph == nullptr) {
     graph = capture(key, inputs);
-    if (graph == nullptr) return eager_step(inputs, brake);
+    if (graph == nullptr) return eager_step(on_device(inputs), brake);
     work().arrange(optimizer, brakes);
   }
   replay(*graph, inputs);
   captured = true;
   why_not.clear();
   return graph->loss;
+}
+
+GraphedStep::Inputs GraphEngine::on_device(const Inputs& inputs) const {
+  Inputs moved;
+  for (const auto& input : inputs) moved.push_back(input.to(device_));
+  return moved;
 }
 
 GraphEngine::Key GraphEngine::key_of(const Inputs& inputs, bool probing) const {
@@ -150,6 +164,7 @@ GraphEngine::Key GraphEngine::key_of(const Inputs& inputs, bool probing) const {
   for (const auto& module : request_.module->modules()) key.training.push_back(module->is_training());
   key.probing = probing;
   if (s_adam() != nullptr) key.options = Access::wide(*s_adam());
+  key.deterministic = at::globalContext().deterministicAlgorithms();
   return key;
 }
 
@@ -194,8 +209,14 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
     result->key = key;
     result->work = Access::shared_device_work(*request_.optimizer);
     const auto undo = [&] {
+      c10::cuda::device_synchronize();  // other streams may still be writing
       clear_gradients();
       forward.restore();
+    };
+    const auto make_do_without_replicas = [&] {
+      drop_replicas();
+      most_streams_ = 0;
+      c10::cuda::CUDACachingAllocator::emptyCache();
     };
     try {
       const auto outside = c10::cuda::getCurrentCUDAStream(device_.index());
@@ -208,13 +229,12 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       join(outside, stream_);
       undo();
       c10::cuda::device_synchronize();
+      // What the warm-up has left behind cannot be given to the graph, whose memory is its own.
+      c10::cuda::CUDACachingAllocator::emptyCache();
     } catch (const c10::OutOfMemoryError&) {
       undo();
-      if (replicas_.empty())
-        throw Error("the GPU's memory is used up: use a smaller batch, or fewer streams for the probes.");
-      drop_replicas();
-      most_streams_ = 0;  // in place then
-      c10::cuda::CUDACachingAllocator::emptyCache();
+      if (replicas_.empty()) throw Error("the GPU's memory is used up: use a smaller batch.");
+      make_do_without_replicas();
       continue;
     } catch (...) {
       undo();
@@ -224,10 +244,12 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       record(*result);
     } catch (const c10::OutOfMemoryError&) {
       undo();
-      if (replicas_.empty())
-        throw Error("the GPU's memory is used up: use a smaller batch, or fewer streams for the probes.");
-      drop_replicas();
-      most_streams_ = 0;
+      result.reset();
+      if (replicas_.empty()) {
+        give_up("the GPU's memory is too short for a graph of its own");
+        return nullptr;
+      }
+      make_do_without_replicas();
       continue;
     } catch (const std::exception& error) {
       undo();
@@ -246,9 +268,18 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
 void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
   clear_gradients();
   {  // gradients, from which it is known which parameters are trained
+    at::autocast::clear_cache();
     const at::AutoGradMode with_gradients(true);
     const auto loss = request_.loss(*request_.module, request_.prepared(inputs));
     probe::check_loss(loss, "GraphedStep");
+    for (const auto& group : request_.optimizer->param_groups())
+      for (const auto& parameter : group.params())
+        if (parameter.grad().defined())
+          throw Error(
+              "GraphedStep: the loss called backward itself: let it return the loss and do nothing else.");
+    if (!loss.requires_grad())
+      throw Error(
+          "GraphedStep: the loss does not need gradients: compute it from parameters that require them.");
     if (!loss.is_cuda())
       throw Error("GraphedStep: the loss is on the CPU and the parameters are on a GPU: compute it there.");
     loss.backward();
@@ -256,8 +287,10 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
   Access::check_gradients(*request_.optimizer);
   work().arrange(*request_.optimizer);
   if (key.probing) {
-    if (!replicas_made_ || replicas_key_.training != key.training || !(replicas_key_.options == key.options))
-      make_replicas(key);
+    const bool fit = replicas_made_ && replicas_key_.training == key.training &&
+                     replicas_key_.options == key.options && replicas_layout_ == work().layout() &&
+                     replicas_work_ == Access::shared_device_work(*request_.optimizer);
+    if (!fit) make_replicas(key);
     clear_gradients();
     enqueue(inputs, key.probing, /*apply=*/false, nullptr);
   }
@@ -270,24 +303,39 @@ void GraphEngine::record(Captured& result) {
   const auto pool = at::cuda::graph_pool_handle();
   result.graph = std::make_unique<at::cuda::CUDAGraph>();
   result.graph->capture_begin(pool);
+  bool ending = false;
   try {
     result.loss = enqueue(result.inputs, result.key.probing, /*apply=*/true, state.get());
+    ending = true;
+    result.graph->capture_end();
   } catch (...) {
-    // The capture is broken: it must be ended all the same, and torch's allocator told so.
-    try {
-      result.graph->capture_end();
-    } catch (const std::exception&) {
-      static_cast<void>(cudaGetLastError());
-    }
-    try {
-      c10::cuda::CUDACachingAllocator::endAllocateToPool(device_.index(), pool);
-    } catch (const std::exception&) {
-      // it was told already
-    }
+    abandon(*result.graph, pool, ending);
     throw;
   }
-  result.graph->capture_end();
   result.generator = std::move(state);
+}
+
+// A capture that broke must be ended all the same, and torch's allocator told so, or the memory is lost.
+void GraphEngine::abandon(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t pool, bool ending) const {
+  bool ended = false;
+  try {
+    if (!ending) graph.capture_end();
+    ended = !ending;
+  } catch (const std::exception&) {
+    static_cast<void>(cudaGetLastError());
+  }
+  if (ended) return;
+  using namespace c10::cuda::CUDACachingAllocator;
+  try {
+    endAllocateToPool(device_.index(), pool);
+  } catch (const std::exception&) {
+    // it was told already
+  }
+  try {
+    releasePool(device_.index(), pool);
+  } catch (const std::exception&) {
+    // likewise
+  }
 }
 
 // Fresh noise updates a module's buffers in each evaluation, one after the other: a chain.
@@ -299,6 +347,8 @@ void GraphEngine::make_replicas(const Key& key) {
   drop_replicas();
   replicas_made_ = true;
   replicas_key_ = key;
+  replicas_layout_ = work().layout();
+  replicas_work_ = Access::shared_device_work(*request_.optimizer);
   const auto& whole = Access::wide(*s_adam());
   auto wanted = std::min(most_streams_, probes_of(whole));
   if (is_chained()) wanted = std::min<std::int64_t>(wanted, 1);
@@ -313,11 +363,9 @@ void GraphEngine::make_replicas(const Key& key) {
   try {
     for (std::int64_t i = 0; i < wanted; ++i)
       replicas_.push_back(make_replica(*request_.module, work().items(), *buffers_));
-  } catch (const c10::OutOfMemoryError&) {
+  } catch (const std::exception&) {  // a module that cannot be cloned, or no room for it: in place
     replicas_.clear();
-    throw;
-  } catch (const std::exception&) {
-    replicas_.clear();  // a module that cannot be cloned: in place
+    c10::cuda::CUDACachingAllocator::emptyCache();
   }
 }
 
@@ -344,6 +392,7 @@ at::Tensor GraphEngine::enqueue(const Inputs& inputs, bool probing, bool apply,
   ready.record(main);
 
   at::Tensor loss;
+  at::autocast::clear_cache();
   {
     const at::AutoGradMode with_gradients(true);
     loss = request_.loss(*request_.module, prepared);
@@ -418,6 +467,7 @@ at::Tensor GraphEngine::enqueue(const Inputs& inputs, bool probing, bool apply,
       copy_tensors(back);
     }
   }
+  at::autocast::clear_cache();  // what was cast here belongs to the graph
   if (!apply) return {};
 
   kernels::cuda::FinishProbes finish;

@@ -35,9 +35,11 @@ class GraphEngine : public GraphedStep::Engine {
     bool probing = false;
     SAdamOptions options;  // the optimizer's own; those of groups are read on the device
     probe::PrecisionState precision;
+    bool deterministic = false;
     bool operator==(const Key& other) const {
       return shapes == other.shapes && types == other.types && training == other.training &&
-             probing == other.probing && options == other.options && precision == other.precision;
+             probing == other.probing && options == other.options && precision == other.precision &&
+             deterministic == other.deterministic;
     }
   };
 
@@ -67,6 +69,8 @@ class GraphEngine : public GraphedStep::Engine {
   at::Tensor evaluate(torch::nn::Module& module, const Inputs& prepared) const;
   void make_replicas(const Key& key);
   void drop_replicas();
+  void abandon(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t pool, bool ending) const;
+  Inputs on_device(const Inputs& inputs) const;
   bool is_chained() const;
 
   DeviceOptimizer& work();
@@ -80,7 +84,9 @@ class GraphEngine : public GraphedStep::Engine {
   std::unique_ptr<Buffers> buffers_;
   std::vector<Replica> replicas_;
   bool replicas_made_ = false;
-  Key replicas_key_;
+  Key replicas_key_;  // what they were made for
+  std::int64_t replicas_layout_ = 0;
+  std::shared_ptr<DeviceWork> replicas_work_;
   std::int64_t most_streams_;
   bool impossible_ = false;
 };

@@ -5,6 +5,10 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/dot.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <sadam/error.h>
 
 #include <cmath>
@@ -331,11 +335,17 @@ void copy_tensors(const std::vector<std::pair<at::Tensor, at::Tensor>>& to_from,
   launch.only_if = only_if;
   launch.stream = at::cuda::getCurrentCUDAStream(to_from.front().first.device().index()).stream();
   for (const auto& [to, from] : to_from) {
-    if (to.strides() != from.strides() || !probe::is_block(to))
-      throw Error("a buffer with gaps in its memory cannot be kept on the GPU: register a contiguous one.");
-    launch.segments.push_back({to.data_ptr(), from.data_ptr(), static_cast<std::int64_t>(from.nbytes())});
+    if (to.strides() == from.strides() && probe::is_block(to) && to.is_cuda() && from.is_cuda()) {
+      launch.segments.push_back({to.data_ptr(), from.data_ptr(), static_cast<std::int64_t>(from.nbytes())});
+    } else if (only_if == nullptr) {
+      to.copy_(from);
+    } else {
+      const auto condition = at::from_blob(const_cast<std::int64_t*>(only_if), {},
+                                           at::TensorOptions().dtype(at::kLong).device(to.device()));
+      to.copy_(at::where(condition.ne(0), from, to));
+    }
   }
-  kernels::cuda::copy(launch);
+  if (!launch.segments.empty()) kernels::cuda::copy(launch);
 }
 
 }  // namespace sadam::optim::cuda

@@ -15,6 +15,7 @@ namespace sadam::optim::cuda {
 /// A trainable parameter with what an update needs.
 struct Item {
   at::Tensor parameter;
+  const void* data = nullptr;  ///< where its elements are: loading a model may move them
   std::int64_t group = 0;
   std::int64_t index = 0;    ///< in its group
   std::uint64_t first = 0;   ///< global index of its first element

@@ -19,17 +19,34 @@ std::unordered_set<Impl> impls_of(const std::vector<at::Tensor>& tensors) {
   return impls;
 }
 
-}  // namespace
-
-Buffers::Buffers(const torch::nn::Module& module, const std::vector<at::Tensor>& protected_buffers) {
+// Each once, the module's own first.
+std::vector<at::Tensor> all_buffers(const torch::nn::Module& module,
+                                    const std::vector<at::Tensor>& protected_buffers) {
+  std::vector<at::Tensor> buffers;
   std::unordered_set<Impl> known;
   const auto add = [&](const at::Tensor& buffer) {
-    if (!buffer.defined() || !known.insert(buffer.unsafeGetTensorImpl()).second) return;
-    live.push_back(buffer.variable_data());
-    before.push_back(at::empty_like(live.back()));
+    if (buffer.defined() && known.insert(buffer.unsafeGetTensorImpl()).second) buffers.push_back(buffer);
   };
   for (const auto& buffer : module.buffers()) add(buffer);
   for (const auto& buffer : protected_buffers) add(buffer);
+  return buffers;
+}
+
+}  // namespace
+
+Buffers::Buffers(const torch::nn::Module& module, const std::vector<at::Tensor>& protected_buffers) {
+  for (const auto& buffer : all_buffers(module, protected_buffers)) {
+    live.push_back(buffer.variable_data());
+    before.push_back(at::empty_like(live.back()));
+  }
+}
+
+bool Buffers::fits(const torch::nn::Module& module, const std::vector<at::Tensor>& protected_buffers) const {
+  const auto now = all_buffers(module, protected_buffers);
+  return std::equal(
+      now.begin(), now.end(), live.begin(), live.end(), [](const at::Tensor& a, const at::Tensor& b) {
+        return a.data_ptr() == b.data_ptr() && a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type();
+      });
 }
 
 TensorPairs Buffers::to_from(const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& from) {

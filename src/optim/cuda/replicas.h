@@ -21,6 +21,8 @@ struct Buffers {
   std::vector<at::Tensor> before;  ///< copies, in the same order
 
   Buffers(const torch::nn::Module& module, const std::vector<at::Tensor>& protected_buffers);
+  /// Whether these are still the buffers, where they were: loading a model may move them.
+  bool fits(const torch::nn::Module& module, const std::vector<at::Tensor>& protected_buffers) const;
   void keep() const { copy_tensors(to_from(before, live)); }
   TensorPairs back() const { return to_from(live, before); }
   static TensorPairs to_from(const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& from);

@@ -173,6 +173,71 @@ TEST(CudaEager, ASavedStateContinuesAsIfNothingHadHappened) {
   EXPECT_EQ(second.totals().steps, 8);
 }
 
+TEST(CudaEager, AModelThatIsMovedTakesItsMomentsAlong) {
+  SKIP_WITHOUT_GPU();
+  Problem stays(torch::kCPU);
+  Problem moves(torch::kCPU);
+  SAdam here({stays.a, stays.b}, SAdamOptions(1e-2));
+  SAdam there({moves.a, moves.b}, SAdamOptions(1e-2));
+  for (int i = 0; i < 10; ++i) {
+    if (i == 5) {
+      for (auto* tensor : {&moves.a, &moves.b}) {
+        tensor->mutable_grad().reset();
+        tensor->set_data(tensor->detach().to(torch::kCUDA));
+      }
+      moves.x = moves.x.to(torch::kCUDA);
+      moves.y = moves.y.to(torch::kCUDA);
+    }
+    here.step([&] { return stays.loss(); });
+    there.step([&] { return moves.loss(); });
+  }
+  EXPECT_LT((stays.a - moves.a.cpu()).abs().max().item<double>(), 1e-6);
+  EXPECT_EQ(there.totals().steps, 10);
+}
+
+TEST(CudaEager, ParametersWithGapsAreProbedAndUpdated) {
+  SKIP_WITHOUT_GPU();
+  torch::manual_seed(4);
+  const auto values = torch::randn({6, 24}, torch::kDouble);
+  const auto leaf = [&](torch::Device device) {
+    return values.to(device).slice(1, 0, 24, 2).detach().set_requires_grad(true);
+  };
+  auto cpu = leaf(torch::kCPU);
+  auto gpu = leaf(torch::kCUDA);
+  ASSERT_FALSE(gpu.is_contiguous());
+  SAdam on_cpu({cpu}, SAdamOptions(1e-2).probes(3));
+  SAdam on_gpu({gpu}, SAdamOptions(1e-2).probes(3));
+  for (int i = 0; i < 5; ++i) {
+    on_cpu.step([&] { return cpu.abs().sum(); });
+    on_gpu.step([&] { return gpu.abs().sum(); });
+  }
+  EXPECT_LT((cpu - gpu.cpu()).abs().max().item<double>(), 1e-9);
+}
+
+TEST(CudaEager, ABufferOnAnotherDeviceIsRefused) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  SAdam optimizer(*net);
+  optimizer.protect({torch::zeros({3})});
+  const auto batch = make_batch(0);
+  try {
+    optimizer.step([&] { return loss_of(*net, batch); });
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("one device"), std::string::npos) << error.what();
+  }
+}
+
+TEST(CudaEager, AStateSavedAfterAFirstStepThatThrewCanBeLoaded) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  SAdam optimizer(*net);
+  EXPECT_THROW(optimizer.step([]() -> torch::Tensor { throw Error("no loss today"); }), Error);
+  std::stringstream saved;
+  torch::save(optimizer, saved);
+  EXPECT_NO_THROW(torch::load(optimizer, saved));
+}
+
 TEST(CudaEager, MixedDevicesAreRefused) {
   SKIP_WITHOUT_GPU();
   const auto here = torch::zeros({3}).set_requires_grad(true);

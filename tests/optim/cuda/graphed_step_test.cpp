@@ -1,6 +1,9 @@
+#include <ATen/autocast_mode.h>
+
 #include <functional>
 
 #include "optim/cuda/support.h"
+#include "probe/precision.h"
 
 namespace sadam::optim::cuda_test {
 namespace {
@@ -187,6 +190,70 @@ TEST(GraphedStep, WhateverMayChangeBetweenStepsReachesTheGraph) {
     states[captured] = state_of(*net);
   }
   EXPECT_TRUE(equal(states[0], states[1]));
+}
+
+// Runs `change` in the middle, eagerly and captured, and compares what comes out.
+void expect_a_change_to_reach_the_graph(const std::function<void(SmallNet&)>& change,
+                                        std::int64_t size_afterwards = 8) {
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> states[2];
+  for (const bool captured : {false, true}) {
+    auto net = make_net();
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    torch::manual_seed(5);
+    GraphedStep step(
+        net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); },
+        GraphOptions().capture(captured));
+    for (int i = 0; i < 3; ++i) step(make_batch(i));
+    change(net);
+    for (int i = 3; i < 6; ++i) step(make_batch(i, size_afterwards));
+    for (int i = 6; i < 8; ++i) step(make_batch(i));
+    ASSERT_EQ(step.is_captured(), captured) << step.why_not();
+    states[captured] = state_of(*net);
+  }
+  EXPECT_TRUE(equal(states[0], states[1]));
+}
+
+TEST(GraphedStep, WeightsAndBuffersLoadedInBetweenReachTheGraph) {
+  SKIP_WITHOUT_GPU();
+  expect_a_change_to_reach_the_graph([](SmallNet& net) {
+    const torch::NoGradGuard no_grad;
+    for (auto& parameter : net->parameters()) parameter.set_data(parameter.detach() * 0.5);
+    for (auto& buffer : net->buffers()) buffer.set_data(buffer.clone());
+  });
+}
+
+TEST(GraphedStep, AParameterFrozenBeforeABatchOfAnotherSizeIsLeftAlone) {
+  SKIP_WITHOUT_GPU();
+  expect_a_change_to_reach_the_graph([](SmallNet& net) { net->conv->weight.set_requires_grad(false); }, 5);
+}
+
+TEST(GraphedStep, AutocastingSeesTheNewWeightsInEveryStep) {
+  SKIP_WITHOUT_GPU();
+  const Deterministic deterministic;
+  for (const double damping : {0.0, 2.0}) {
+    std::vector<torch::Tensor> states[2];
+    for (const bool captured : {false, true}) {
+      auto net = make_net(0);
+      SAdam optimizer(*net, SAdamOptions(1e-2).probes(2).damping(damping));
+      GraphedStep step(
+          net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); },
+          GraphOptions().capture(captured));
+      probe::PrecisionState before;
+      probe::use_autocast(true, at::kBFloat16);
+      std::vector<double> losses;
+      for (int i = 0; i < 6; ++i) {
+        step(make_batch(0));
+        losses.push_back(optimizer.summary().loss);
+      }
+      before.restore();
+      at::autocast::clear_cache();
+      EXPECT_LT(losses.back(), losses.front());
+      for (std::size_t i = 1; i < losses.size(); ++i) EXPECT_NE(losses[i], losses[i - 1]);
+      states[captured] = state_of(*net);
+    }
+    EXPECT_TRUE(equal(states[0], states[1]));
+  }
 }
 
 TEST(GraphedStep, ALoadedStateReachesTheGraph) {
