@@ -17,8 +17,6 @@
 namespace sadam {
 
 using torch::optim::OptimizerParamGroup;
-using torch::serialize::InputArchive;
-using torch::serialize::OutputArchive;
 
 Brakes::operator double() const {
   if (per_group.empty()) return 1;
@@ -264,122 +262,6 @@ void SAdam::update(Groups groups) {
         launch.add(parameter, optim::state_of<AdamWParamState>(state(), parameter), rule);
   }
   launch.run();
-}
-
-// ---- the split form ---------------------------------------------------------------------------------------
-
-void SAdam::begin() {
-  prepare();
-  begun_ = std::make_unique<probe::ForwardState>(buffers_, device());
-}
-
-Brakes SAdam::probe(const LossClosure& loss_fn, const torch::Tensor& loss) {
-  if (!loss_fn) throw Error("SAdam::probe: there is no loss function: pass one that returns the loss.");
-  prepare();
-  if (device_work_) {
-    fetch_from_device();
-    last_lgi_ = latest_lgi();
-  }
-  check_gradients();
-  if (wide().group_by_group() && param_groups().size() > 1)
-    throw Error(
-        "SAdam::probe: with group_by_group (as in reference()) and several groups, probes and updates take "
-        "turns: use "
-        "step(closure), or switch it off with .group_by_group(false).");
-  if (loss.defined()) probe::check_loss(loss, "SAdam::probe");
-  if (wide().statistic() == Statistic::residual && !has_gradients())
-    throw Error(
-        "SAdam::probe: the statistic 'residual' compares with the gradient and there is none: call backward "
-        "before probe.");
-  // Without begin() the caller's forward pass cannot be replayed, so its f(w) is of another function.
-  const bool replayable = begun_ || wide().noise() == ProbeNoise::fresh;
-  const auto base = replayable ? loss : torch::Tensor();
-  const auto begun = begun_ ? std::move(begun_) : std::make_unique<probe::ForwardState>(buffers_, device());
-
-  start_summary();
-  summary_.group_lgi = last_lgi_;
-  if (loss.defined()) note_loss(probe::read_loss(loss).value);
-  if (probe_is_due(all_groups()) && summary_.non_finite_loss == 0)
-    run_probes(all_groups(), {loss_fn, base, *begun});
-  set_brakes(all_groups());
-  summary_is_open_ = true;
-  return {summary_.lgi, summary_.group_brakes};
-}
-
-bool SAdam::has_gradients() const {
-  for (const auto& group : param_groups())
-    if (std::any_of(group.params().begin(), group.params().end(), is_trained)) return true;
-  return false;
-}
-
-void SAdam::step(const Brakes& brakes) {
-  prepare();
-  if (device_work_ && !summary_is_open_) fetch_from_device();
-  check_gradients();
-  if (brakes.per_group.size() != param_groups().size())
-    throw Error("SAdam::step: there are " + std::to_string(brakes.per_group.size()) + " brakes for " +
-                std::to_string(param_groups().size()) + " groups: pass what probe() returned.");
-  for (double brake : brakes.per_group) optim::require_at_least_zero(brake, "SAdam::step: ", "brake");
-  if (!summary_is_open_) {
-    start_summary();
-    summary_.group_lgi = last_lgi_;
-    summary_.lgi = brakes.lgi;
-  }
-  summary_is_open_ = false;
-  begun_.reset();
-  if (is_on_device()) {
-    summary_.group_brakes = brakes.per_group;
-    if (!brakes.per_group.empty()) summary_.brake = brakes.per_group.back();
-    return device_work().step_with(*this, brakes.per_group);
-  }
-  if (skips_step()) return;
-  summary_.group_brakes = brakes.per_group;
-  if (!brakes.per_group.empty()) summary_.brake = brakes.per_group.back();
-  update(all_groups());
-  ++totals_.steps;
-}
-
-void SAdam::step(double brake) {
-  step(Brakes{last_lgi_.empty() ? 0 : last_lgi_.back(), std::vector<double>(param_groups().size(), brake)});
-}
-
-// ---- save and load ----------------------------------------------------------------------------------------
-
-void SAdam::save(OutputArchive& archive) const {
-  fetch_from_device();
-  optim::save_state(archive, *this, "SAdam");
-  archive.write("has_source", c10::IValue(static_cast<bool>(wide().source())));
-  archive.write("last_lgi", c10::IValue(latest_lgi()));
-}
-
-void SAdam::load(InputArchive& archive) {
-  const optim::Factories factories{"SAdam", [] { return std::make_unique<SAdamOptions>(); },
-                                   [] { return std::make_unique<SAdamParamState>(); }, optim::moments_of};
-  auto loaded = optim::load_state(archive, *this, factories);
-  auto last_lgi = optim::read_value(archive, "last_lgi").toDoubleVector();
-  if (last_lgi.size() != loaded.options.size())
-    throw Error("load: the saved state has another number of groups and ρ: the file is damaged.");
-  auto& whole = static_cast<SAdamOptions&>(*loaded.defaults);
-  const bool needs_source = optim::read_value(archive, "has_source").toBool();
-  if (needs_source && !wide().source())
-    throw Error(
-        "load: the state was saved with a caller's direction source, which a file cannot hold: build SAdam "
-        "with .source(...) first.");
-  if (wide().source()) whole.source(wide().source());
-  check_values(whole, "load: ");
-  check_combination(whole);
-  for (auto& options : loaded.options) {
-    static_cast<SAdamOptions&>(*options).inherit_from(whole);
-    check_values(static_cast<SAdamOptions&>(*options), "load: ");
-  }
-
-  totals_ = loaded.totals;
-  last_lgi_ = std::move(last_lgi);
-  defaults_ = std::move(loaded.defaults);
-  begun_.reset();
-  summary_is_open_ = false;
-  forget_device();
-  optim::commit_state(std::move(loaded), param_groups(), state());
 }
 
 }  // namespace sadam
