@@ -3,6 +3,10 @@ PREFIX ?= /usr/local
 BASE ?= HEAD
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
+# A libtorch of your own, such as one with CUDA: PREFIX_PATH=/path/to/libtorch. It is built into build/gpu.
+PREFIX_PATH ?=
+PRESET := $(if $(PREFIX_PATH),gpu,release)
+GIVEN := $(if $(PREFIX_PATH),-DCMAKE_PREFIX_PATH="$(PREFIX_PATH)")
 
 # On a terminal ninja shows one moving line; elsewhere it speaks only of failures.
 QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
@@ -23,12 +27,12 @@ help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 18
 
 deps: ## install the Debian packages that are missing
-	@scripts/install-deps
+	@scripts/install-deps $(if $(PREFIX_PATH),--without-libtorch)
 
 demo: deps ## build, then redo a small version of the paper's first table, about a minute
-	@$(call configure,release)
-	@$(call build,release,--target sadam_program)
-	@rm -rf build/demo && build/release/src/cli/sadam reproduce table1 --quick --root build/demo
+	@$(call configure,$(PRESET),$(GIVEN))
+	@$(call build,$(PRESET),--target sadam_program)
+	@rm -rf build/demo && build/$(PRESET)/src/cli/sadam reproduce table1 --quick --root build/demo
 
 test: deps ## build and run all tests, then the sanitizer builds and a few seconds of fuzzing
 	@$(call configure,release)
@@ -42,10 +46,10 @@ test: deps ## build and run all tests, then the sanitizer builds and a few secon
 	@$(call fuzz,5)
 
 gpu-test: deps ## build and run the tests that need a GPU (PREFIX_PATH=... for a libtorch with CUDA)
-	@$(call configure,release,$(if $(PREFIX_PATH),-DCMAKE_PREFIX_PATH="$(PREFIX_PATH)"))
-	@$(call say,release)
-	@$(call build,release)
-	@ctest --preset release --label-regex gpu
+	@$(call configure,$(PRESET),$(GIVEN))
+	@$(call say,$(PRESET))
+	@$(call build,$(PRESET))
+	@ctest --preset $(PRESET) --label-regex gpu
 
 fuzz: deps ## fuzz every reader of outside bytes for FUZZ_SECONDS (default 600)
 	@$(call fuzz,$(FUZZ_SECONDS))
@@ -56,14 +60,15 @@ bench: deps ## build and run the benchmarks
 	@$(call build,release,--target bench)
 
 gpu-bench: deps ## build and run the GPU's benchmarks (PREFIX_PATH=... for a libtorch with CUDA)
-	@$(call configure,release,$(if $(PREFIX_PATH),-DCMAKE_PREFIX_PATH="$(PREFIX_PATH)"))
-	@$(call say,release)
-	@$(call build,release,--target gpu-bench)
+	@$(call configure,$(PRESET),$(GIVEN))
+	@$(call say,$(PRESET))
+	@$(call build,$(PRESET),--target gpu-bench)
 
 install: deps ## install the library and the program to PREFIX (default /usr/local)
-	@$(call configure,release)
-	@$(call build,release,--target sadam sadam_program)
-	@cmake --install build/release --prefix $(PREFIX)
+	@$(call configure,$(PRESET),$(GIVEN))
+	@$(call say,$(PRESET))
+	@$(call build,$(PRESET),--target sadam sadam_program)
+	@cmake --install build/$(PRESET) --prefix $(PREFIX)
 
 format: ## lay out the sources with clang-format
 	@scripts/install-deps --lint

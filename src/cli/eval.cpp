@@ -48,7 +48,8 @@ void evaluate_now(const EvalArguments& arguments) {
   if (!evaluation) throw Interrupted();
   const auto& result = *evaluation;
   if (arguments.json) {
-    nlohmann::json json = {{"accuracy", result.accuracy}, {"loss", result.loss}, {"images", result.images}};
+    nlohmann::json json = {
+        {"accuracy", 100 * result.accuracy}, {"loss", result.loss}, {"images", result.images}};
     if (has_run) json.update({{"step", result.step}, {"epoch", result.epoch}});
     std::cout << json << '\n';
     return;
@@ -70,7 +71,8 @@ void add_eval(CLI::App& app) {
   command.add_option("--weights", arguments->weights, "A safetensors or .pth file instead of a run");
   arguments->recipe.add_sets_to(command);
   arguments->run.add_root_to(command);
-  command.add_flag("--json", arguments->json, "For other programs");
+  command.add_flag("--json", arguments->json,
+                   "For other programs; the accuracy is in per cent, as everywhere");
   command.callback([arguments] { evaluate_now(*arguments); });
 }
 

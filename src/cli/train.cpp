@@ -60,7 +60,9 @@ train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& da
 void train_now(const TrainArguments& arguments) {
   if (!arguments.resume.name.empty() &&
       (!arguments.recipe.file.empty() || !arguments.recipe.sets.empty() || !arguments.name.empty()))
-    throw UsageError("--resume goes on with the recipe of the run: leave out the recipe, --set and --name.");
+    throw UsageError(
+        "--resume goes on with the recipe of the run: leave out the recipe, --set, --device, --deterministic "
+        "and --name.");
   const StopSignal stop;
   train::DataSets data;
   const auto folder = folder_for(arguments, data);

@@ -34,11 +34,12 @@ std::optional<Evaluation> evaluate(nn::Classifier& classifier, data::Loader& loa
   std::int64_t right = 0;
   std::int64_t images = 0;
   bool stopped = false;
+  const auto device = module.parameters().front().device();
   data::Batch batch;
   loader.start(0);
   while (!stopped && loader.next(batch)) {
-    const auto labels = labels_of(batch);
-    const auto logits = classifier.logits_of(images_of(batch, pixels))();
+    const auto labels = labels_of(batch).to(device);
+    const auto logits = classifier.logits_of(images_of(batch, pixels).to(device))();
     loss += cross_entropy(logits, labels).item<double>() * static_cast<double>(batch.size);
     right += logits.argmax(1).eq(labels).sum().item<std::int64_t>();
     images += static_cast<std::int64_t>(batch.size);

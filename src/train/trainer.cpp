@@ -120,7 +120,7 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
     }
   } else if (const auto steps = steps_without_checkpoint(paths_); steps > 0) {
     warn(paths_.folder.string() +
-         " starts again from step 0, because no checkpoint had been written yet when it ended after step " +
+         " starts again from step 0, because it has no checkpoint; it had come to step " +
          std::to_string(steps) + ".");
   }
   steps_ = make_steps({recipe_, data_, *network_, *stepper_, device_memory_ ? &*device_memory_ : nullptr});

@@ -7,6 +7,8 @@
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
 #include "train/checkpoint.h"
+#include "train/device.h"
+#include "train/precision.h"
 #include "train/recipe/run_recipe.h"
 #include "train/recipe/source.h"
 #include "train/resume.h"
@@ -48,7 +50,10 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
   auto settled = recipe;
   settled.train.threads = use_threads(recipe.train.threads);
   const auto data = DataSets().open(recipe.data);
+  const auto device = device_named(recipe.train.device);
   const auto network = network_of(paths, recipe, data);
+  network.classifier->module().to(device);
+  const TrainingPrecision precision(precision_named(recipe.train.precision), device.is_cuda());
   data::Loader loader(data.test, loader_options(settled, data, false));
   const auto result = evaluate(*network.classifier, loader, data.test->pixels(), stop);
   if (!result) return std::nullopt;

@@ -166,8 +166,8 @@ TEST_F(ResumeTest, WithoutACheckpointItSaysThatItStartsAgainAndEndsAsAWholeOne) 
   Progress progress(said, {.style = ProgressStyle::quiet});
   EXPECT_EQ(continue_run(RunFolder::open(paths.folder), {.progress = &progress}), Outcome::finished);
   EXPECT_EQ(said.str(), paths.folder.string() +
-                            " starts again from step 0, because no checkpoint had been written yet when it "
-                            "ended after step 3.\n");
+                            " starts again from step 0, because it has no checkpoint; it had come to step "
+                            "3.\n");
   EXPECT_EQ(export_run(paths, recipe_of(paths)), export_run(whole, recipe_of(whole)));
 }
 

@@ -168,6 +168,12 @@ void check_together(const Recipe& recipe) {
         "optimizer.directions is 'step' and optimizer.statistic is '{}'; along the step there is the "
         "statistic 'residual' only.",
         optimizer.statistic));
+  if (recipe.train.precision != "float32" && recipe.train.device == "cpu")
+    throw UsageError(
+        fmt::format("train.precision is '{}' and train.device is 'cpu'; a CPU trains in float32: leave it "
+                    "out, or use a GPU "
+                    "(--device cuda).",
+                    recipe.train.precision));
   if (control.kind == "none") {
     if (!control.run.empty())
       throw UsageError("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.");

@@ -96,6 +96,12 @@ TEST(BadRecipe, ContradictionsAreRefused) {
       "'residual' only.",
       refused("optimizer.directions = 'step'"));
   EXPECT_NO_THROW(testing::resolved("optimizer = {directions = 'step', statistic = 'residual'}"));
+  EXPECT_EQ(
+      "train.precision is 'bf16' and train.device is 'cpu'; a CPU trains in float32: leave it out, or use a "
+      "GPU "
+      "(--device cuda).",
+      refused("train.precision = 'bf16'"));
+  EXPECT_NO_THROW(testing::resolved("train = {precision = 'bf16', device = 'cuda'}"));
   for (const std::string kind : {"matched", "shuffled"}) {
     const auto text = "optimizer.name = 'adamw'\ncontrol.kind = '" + kind + "'";
     EXPECT_EQ("control.kind is '" + kind +
