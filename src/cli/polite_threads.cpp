@@ -17,7 +17,7 @@ bool computes(std::string_view subcommand) {
 void use_polite_threads(char** arguments) {
   if (arguments[0] == nullptr || arguments[1] == nullptr || !computes(arguments[1])) return;
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
-  if (setenv("GOMP_SPINCOUNT", "1000", 0) != 0) return;
+  if (setenv("GOMP_SPINCOUNT", "5000", 0) != 0) return;
   execv("/proc/self/exe", arguments);  // comes back only if it failed
 }
 

@@ -17,7 +17,7 @@ std::string openmp_settings() {
 }
 
 bool spins_shortly(const std::string& settings) {
-  return settings.find("GOMP_SPINCOUNT = '1000'") != std::string::npos;
+  return settings.find("GOMP_SPINCOUNT = '5000'") != std::string::npos;
 }
 
 TEST(PoliteThreads, WaitWithoutHoldingACore) {
