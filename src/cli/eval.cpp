@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/quantities.h"
+#include "base/quote.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -38,6 +40,8 @@ void evaluate_now(const EvalArguments& arguments) {
     throw UsageError("eval takes a run or --weights, not both: leave one out.");
   if (!has_run && arguments.weights.empty()) throw UsageError("eval needs a run, or --weights with a file.");
   const StopSignal stop;
+  if (has_run && std::filesystem::is_regular_file(arguments.run.name))
+    throw UsageError(base::in_quotes(arguments.run.name) + " is a file: give it with --weights.");
   const auto paths = has_run ? arguments.run.find() : train::RunPaths{};
   train::RecipeSource source;
   if (has_run) source.add_text(to_toml(train::recipe_of(paths)), paths.recipe().string());

@@ -55,8 +55,10 @@ void reproduce_table(const ReproduceArguments& arguments) {
   if (arguments.show) {
     check_same_recipes(plan);
     if (render(plan).empty())
-      throw Error("there are no runs of " + arguments.table + " in " + arguments.request.root.string() +
-                  " yet: leave out --show to make them.");
+      throw Error(
+          "there are no runs of " + arguments.table + " in " + arguments.request.root.string() +
+          " yet: leave out --show to make them, or give the options that they were made with (--quick, "
+          "--epochs, --set).");
     return print(plan, arguments, {});
   }
   const StopSignal stop;

@@ -48,7 +48,7 @@ std::filesystem::path known_folder(const KnownSet& set, const std::filesystem::p
   std::error_code failure;
   if (!std::filesystem::is_directory(folder, failure))
     throw Error("there is no folder " + folder.string() + ": `sadam data fetch " + set.name +
-                "` downloads it.");
+                "` downloads it, or give the folder above it as data.root.");
   return folder;
 }
 
