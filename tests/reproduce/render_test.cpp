@@ -117,7 +117,8 @@ TEST(Render, ProgramsGetKeysAndNumbersAndNothingToTakeApart) {
   EXPECT_EQ(value_in(flat, 4, "method"), report::Value("adamw"));
   EXPECT_EQ(value_in(flat, 4, "control"), report::Value("cosine"));
   // The same columns without a single run.
-  EXPECT_EQ(to_csv(to_flat(plan_in(folder.path() / "empty", {1}))), to_csv(report::TextTable{flat.columns, {}}));
+  EXPECT_EQ(to_csv(to_flat(plan_in(folder.path() / "empty", {1}))),
+            to_csv(report::TextTable{flat.columns, {}}));
 }
 
 TEST(Render, LeavesOutColumnsOfWhichNothingIsKnown) {

@@ -294,8 +294,8 @@ struct FinishProbes {
   bool last_round = true;
   std::int64_t probes = 0;       ///< evaluated in this round; 0: ρ stays the last one
   std::int64_t first_probe = 0;  ///< where this round's numbers begin in `probed`, `slopes` and the record
-  bool along_step = false;  ///< `Directions::step`
-  bool has_loss = true;     ///< a step without a closure has none
+  bool along_step = false;       ///< `Directions::step`
+  bool has_loss = true;          ///< a step without a closure has none
   Statistic statistic = Statistic::variance;
   double distance = 1;  ///< δ
   double lgi_eps = 1e-6;

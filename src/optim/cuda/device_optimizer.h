@@ -24,6 +24,10 @@ struct StepKind {
 };
 StepKind kind_of(const Optimizer& optimizer);
 
+GroupRange all_groups(const Optimizer& optimizer);
+/// The rounds of probes and updates that a step has.
+std::vector<GroupRange> rounds_of(const Optimizer& optimizer, const StepKind& kind);
+
 /// The options of the groups as the device wants them. `brakes`, if not empty, replace those that would
 /// follow from ρ.
 std::vector<kernels::cuda::GroupRule> rules_of(const Optimizer& optimizer, const std::vector<double>& brakes);

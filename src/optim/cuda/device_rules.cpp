@@ -60,4 +60,16 @@ kernels::cuda::FinishProbes judgement_of(const SAdamOptions& whole) {
   return launch;
 }
 
+GroupRange all_groups(const Optimizer& optimizer) {
+  return {0, static_cast<std::int64_t>(optimizer.param_groups().size())};
+}
+
+std::vector<GroupRange> rounds_of(const Optimizer& optimizer, const StepKind& kind) {
+  const auto all = all_groups(optimizer);
+  if (kind.s_adam == nullptr || !Access::wide(*kind.s_adam).group_by_group()) return {all};
+  std::vector<GroupRange> rounds;
+  for (auto g = all.first; g < all.end; ++g) rounds.push_back({g, g + 1});
+  return rounds;
+}
+
 }  // namespace sadam::optim::cuda

@@ -1,6 +1,7 @@
 #include "replicas.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
@@ -99,6 +100,12 @@ Replica make_replica(const torch::nn::Module& module, const Items& items, const 
     replica.live_buffers.emplace_back(copy, buffers.live[i]);
   }
   return replica;
+}
+
+void join(const c10::cuda::CUDAStream& waiting, const c10::cuda::CUDAStream& waited_for) {
+  at::cuda::CUDAEvent event;
+  event.record(waited_for);
+  event.block(waiting);
 }
 
 }  // namespace sadam::optim::cuda

@@ -1,0 +1,122 @@
+// What a DeviceOptimizer's arrays hold, and how the host learns of it.
+#include <c10/cuda/CUDAGuard.h>
+
+#include <algorithm>
+
+#include "../access.h"
+#include "../state.h"
+#include "device_optimizer.h"
+
+namespace sadam::optim::cuda {
+namespace {
+
+bool same_items(const Items& a, const Items& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Item& x, const Item& y) {
+    return x.parameter.is_same(y.parameter) && x.data == y.data && x.group == y.group && x.first == y.first &&
+           x.first_moment.is_same(y.first_moment) && x.second_moment.is_same(y.second_moment);
+  });
+}
+
+}  // namespace
+
+void DeviceOptimizer::arrange(Optimizer& optimizer, const std::vector<double>& brakes) {
+  const auto kind = kind_of(optimizer);
+  const c10::cuda::CUDAGuard guard(Access::device(optimizer));
+  NumbersShape shape;
+  shape.groups = static_cast<std::int64_t>(optimizer.param_groups().size());
+  if (kind.s_adam != nullptr) {
+    const auto& whole = Access::wide(*kind.s_adam);
+    const auto rounds = static_cast<std::int64_t>(rounds_of(optimizer, kind).size());
+    shape.probes = probes_of(whole) * rounds;
+    shape.slopes = whole.statistic() == Statistic::residual;
+  }
+  Items items;
+  std::vector<AdamWParamState*> states;
+  std::uint64_t first = 0;
+  for (std::int64_t g = 0; g < shape.groups; ++g) {
+    const auto& parameters = optimizer.param_groups()[static_cast<std::size_t>(g)].params();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto& parameter = parameters[i];
+      if (!parameter.requires_grad()) continue;
+      auto& item = items.emplace_back();
+      item.parameter = parameter;
+      item.data = parameter.data_ptr();
+      item.group = g;
+      item.index = static_cast<std::int64_t>(i);
+      item.first = first;
+      first += static_cast<std::uint64_t>(parameter.numel());
+      states.push_back(nullptr);
+      if (!parameter.grad().defined()) continue;
+      if (kind.prox_sgd) {
+        auto& buffer = state_of<ProxSGDParamState>(optimizer.state(), parameter).momentum_buffer();
+        ensure_moment(buffer, parameter);
+        item.first_moment = buffer;
+      } else {
+        auto& state = state_of<AdamWParamState>(optimizer.state(), parameter);
+        ensure_moment(state.exp_avg(), parameter);
+        ensure_moment(state.exp_avg_sq(), parameter);
+        item.first_moment = state.exp_avg();
+        item.second_moment = state.exp_avg_sq();
+        states.back() = &state;
+      }
+    }
+  }
+
+  const auto device = Access::device(optimizer);
+  const bool new_numbers = !numbers_ || !(numbers_->shape() == shape) || numbers_->device() != device;
+  if (new_numbers || !same_items(items, items_)) {
+    refresh_states();
+    ++layout_;
+    if (new_numbers) {
+      auto lgi = kind.s_adam != nullptr ? Access::last_lgi(*kind.s_adam) : std::vector<double>();
+      if (numbers_) {
+        refresh(Access::summary(optimizer), Access::totals(optimizer));
+        lgi = numbers_->last_lgi();
+      }
+      // A group that joined later starts from the common ρ.
+      const bool common = kind.s_adam != nullptr && !Access::wide(*kind.s_adam).group_by_group();
+      lgi.resize(static_cast<std::size_t>(shape.groups), common && !lgi.empty() ? lgi.back() : 0);
+      numbers_ = std::make_unique<DeviceNumbers>(device, shape, Access::totals(optimizer), lgi);
+      begun_ = refreshed_ = taken_ = 0;
+      judged_on_host_ = 0;
+    }
+    items_ = std::move(items);
+    states_ = std::move(states);
+    std::vector<ParameterEntry> entries;
+    for (std::size_t i = 0; i < items_.size(); ++i)
+      entries.push_back({states_[i] != nullptr ? states_[i]->step() : 0, items_[i].group,
+                         items_[i].parameter.grad().defined()});
+    numbers_->set_parameters(entries);
+  }
+  numbers_->set_rules(rules_of(optimizer, brakes));
+}
+
+void DeviceOptimizer::refresh(StepSummary& summary, Totals& totals) {
+  if (!numbers_ || refreshed_ == begun_) return;
+  const auto counts = numbers_->counts();
+  totals.steps = counts.steps;
+  totals.skipped = counts.skipped;
+  totals.non_finite_probes = counts.non_finite_probes + judged_on_host_;
+  summary = numbers_->summaries(begun_ - 1, begun_).front();
+  refreshed_ = begun_;
+}
+
+void DeviceOptimizer::refresh_states() {
+  if (!numbers_ || items_.empty()) return;
+  const auto updates = numbers_->updates();
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (states_[i] != nullptr) states_[i]->step(updates[i]);
+}
+
+std::vector<StepSummary> DeviceOptimizer::take_summaries() {
+  if (!numbers_) return {};
+  auto summaries = numbers_->summaries(taken_, begun_);
+  taken_ = begun_;
+  return summaries;
+}
+
+std::vector<double> DeviceOptimizer::last_lgi() {
+  return numbers_ ? numbers_->last_lgi() : std::vector<double>();
+}
+
+}  // namespace sadam::optim::cuda
