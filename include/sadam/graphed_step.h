@@ -44,8 +44,9 @@ struct GraphOptions {
 /// (`.item()`) nor allocate outside torch. Where a step cannot be captured, one warning says why and steps
 /// are taken eagerly, with the same results; so they are on the CPU, without a warning.
 ///
-/// The loss must be that of the module it is given, which may be a replica, not of one that it remembers. The
-/// module and the optimizer must outlive this, and the optimizer may not be moved.
+/// The loss must be that of the module it is given, which may be a replica, not of one that it remembers:
+/// probes of such a loss run in place, after a warning. The module and the optimizer must outlive this, and
+/// the optimizer may not be moved.
 class GraphedStep {
  public:
   using Inputs = std::vector<torch::Tensor>;

@@ -1,6 +1,7 @@
 #include "adam_update.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>
@@ -48,6 +49,7 @@ void AdamLaunch::run() {
   const at::NoGradGuard no_grad;
   run_as<float>();
   run_as<double>();
+  at::autocast::clear_cache();  // it holds casts of the weights as they were
   for (auto& entry : entries_) entry.state->step(entry.state->step() + 1);
   entries_.clear();
 }

@@ -27,33 +27,46 @@ GraphedStep::GraphedStep(std::shared_ptr<torch::nn::Module> module, Optimizer& o
 GraphedStep::GraphedStep(GraphedStep&&) noexcept = default;
 GraphedStep::~GraphedStep() = default;
 
-torch::Tensor GraphedStep::operator()(const Inputs& inputs) { return engine_->step(inputs, std::nullopt); }
+torch::Tensor GraphedStep::operator()(const Inputs& inputs) {
+  return engine_->checked_step(inputs, std::nullopt);
+}
 
 torch::Tensor GraphedStep::operator()(const Inputs& inputs, double brake) {
-  return engine_->step(inputs, brake);
+  return engine_->checked_step(inputs, brake);
 }
 
 bool GraphedStep::is_captured() const { return engine_->captured; }
 const std::string& GraphedStep::why_not() const { return engine_->why_not; }
 std::int64_t GraphedStep::streams() const { return engine_->streams; }
 
+torch::Tensor GraphedStep::Engine::checked_step(const Inputs& inputs, std::optional<double> brake) {
+  if (request_.optimizer->param_groups().empty())
+    throw Error(
+        "GraphedStep: the optimizer has no groups, as one that was moved from: make a GraphedStep for the "
+        "one "
+        "it was moved to.");
+  if (brake && dynamic_cast<SAdam*>(request_.optimizer) == nullptr)
+    throw Error("GraphedStep: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
+  if (brake && !(*brake >= 0))
+    throw Error("GraphedStep: the brake is " + std::to_string(*brake) + ": it must be at least 0.");
+  return step(inputs, brake);
+}
+
 torch::Tensor GraphedStep::Engine::eager_step(const Inputs& inputs, std::optional<double> brake) {
   const auto prepared = request_.prepared(inputs);
   const auto loss_fn = [&] { return request_.loss(*request_.module, prepared); };
   auto& optimizer = *request_.optimizer;
   if (!brake) return optimizer.step(loss_fn);
-  auto* const s_adam = dynamic_cast<SAdam*>(&optimizer);
-  if (s_adam == nullptr)
-    throw Error("GraphedStep: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
   if (!optim::Access::device(optimizer).is_cpu()) {
     optim::Access::check(optimizer);
     const std::vector<double> brakes(optimizer.param_groups().size(), *brake);
     return optim::Access::device_work(optimizer).step(optimizer, loss_fn, "GraphedStep", brakes);
   }
-  s_adam->zero_grad();
+  auto& s_adam = static_cast<SAdam&>(optimizer);
+  s_adam.zero_grad();
   const auto loss = loss_fn();
   loss.backward();
-  s_adam->step(*brake);
+  s_adam.step(*brake);
   optim::Access::summary(optimizer).loss = loss.item<double>();
   return loss.detach();
 }

@@ -26,6 +26,7 @@ class GraphedStep::Engine {
   explicit Engine(GraphRequest request) : request_(std::move(request)) {}
   virtual ~Engine() = default;
 
+  torch::Tensor checked_step(const Inputs& inputs, std::optional<double> brake);
   virtual torch::Tensor step(const Inputs& inputs, std::optional<double> brake) {
     return eager_step(inputs, brake);
   }

@@ -1,4 +1,5 @@
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <sadam/prox_sgd.h>
 #include <torch/nn/module.h>
 
@@ -122,6 +123,7 @@ torch::Tensor ProxSGD::step(LossClosure closure) {
   }
   update<float>(entries);
   update<double>(entries);
+  at::autocast::clear_cache();  // it holds casts of the weights as they were
   ++totals_.steps;
   return loss;
 }

@@ -45,6 +45,7 @@ void DeviceOptimizer::update(const StepKind& kind, GroupRange groups) const {
     launches().update_prox_sgd();
   else
     launches().update_adam(groups);
+  at::autocast::clear_cache();  // it holds casts of the weights as they were
 }
 
 std::int64_t DeviceOptimizer::steps_before(const Optimizer& optimizer) const {

@@ -10,6 +10,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "../../probe/forward_state.h"
@@ -97,10 +98,6 @@ void GraphEngine::drop_replicas() {
 
 at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) {
   auto& optimizer = *request_.optimizer;
-  if (brake && s_adam() == nullptr)
-    throw Error("GraphedStep: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
-  if (brake && !(*brake >= 0))
-    throw Error("GraphedStep: the brake is " + std::to_string(*brake) + ": it must be at least 0.");
   const c10::cuda::CUDAGuard guard(device_);
   Access::check(optimizer);
   captured = false;
@@ -182,6 +179,7 @@ void GraphEngine::replay(Captured& graph, const Inputs& inputs) {
   graph.graph->replay();
   generator.set_offset(graph.generator->philox_offset_per_thread_);
   for (const auto& item : work().items()) item.parameter.unsafeGetTensorImpl()->bump_version();
+  at::autocast::clear_cache();  // it holds casts of the weights as they were
   work().count_step();
 }
 
@@ -284,10 +282,28 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
     const bool fit = replicas_made_ && replicas_key_.training == key.training &&
                      replicas_key_.options == key.options && replicas_layout_ == work().layout() &&
                      replicas_work_ == Access::shared_device_work(*request_.optimizer);
-    if (!fit) make_replicas(key);
+    if (!fit) {
+      make_replicas(key);
+      if (!replicas_.empty() && !loss_follows(replicas_.front(), inputs)) {
+        TORCH_WARN(
+            "sadam: the loss is the same whatever the weights of the module that it is given, so probes run "
+            "one "
+            "after the other on the module itself: let the loss use its argument.");
+        drop_replicas();
+        most_streams_ = 0;
+      }
+    }
     clear_gradients();
     enqueue(inputs, key.probing, /*apply=*/false, nullptr);
   }
+}
+
+// A loss that remembers a module instead of using the one that it is given would see none of the probes.
+bool GraphEngine::loss_follows(const Replica& replica, const Inputs& inputs) const {
+  const at::NoGradGuard no_grad;
+  for (const auto& copies : replica.weights)
+    for (const auto& weights : copies) weights.variable_data().fill_(std::nan(""));
+  return !std::isfinite(evaluate(*replica.module, request_.prepared(inputs)).item<double>());
 }
 
 void GraphEngine::record(Captured& result) {
@@ -296,7 +312,8 @@ void GraphEngine::record(Captured& result) {
   const c10::cuda::CUDAStreamGuard on_stream(stream_);
   const auto pool = at::cuda::graph_pool_handle();
   result.graph = std::make_unique<at::cuda::CUDAGraph>();
-  result.graph->capture_begin(pool);
+  // Other threads of the program may use the device meanwhile.
+  result.graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
   bool ending = false;
   try {
     result.loss = enqueue(result.inputs, result.key.probing, /*apply=*/true, state.get());

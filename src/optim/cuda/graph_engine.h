@@ -68,6 +68,7 @@ class GraphEngine : public GraphedStep::Engine {
   void probe_in_place(const at::Tensor& loss, const Inputs& prepared, const std::function<void()>& rewind);
   at::Tensor evaluate(torch::nn::Module& module, const Inputs& prepared) const;
   void make_replicas(const Key& key);
+  bool loss_follows(const Replica& replica, const Inputs& inputs) const;
   void drop_replicas();
   void abandon(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t pool, bool ending) const;
   Inputs on_device(const Inputs& inputs) const;

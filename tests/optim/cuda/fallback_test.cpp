@@ -1,3 +1,8 @@
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <thread>
+
 #include "optim/cuda/support.h"
 
 namespace sadam::optim::cuda_test {
@@ -85,6 +90,60 @@ TEST(GraphedStepFallback, AModuleWithoutACloneIsProbedInPlace) {
   step({torch::randn({5, 4}, torch::kCUDA)});
   EXPECT_TRUE(step.is_captured()) << step.why_not();
   EXPECT_EQ(step.streams(), 0);
+}
+
+TEST(GraphedStepFallback, ALossThatRemembersItsModuleIsProbedInPlace) {
+  SKIP_WITHOUT_GPU();
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> states[2];
+  for (const bool remembers : {false, true}) {
+    auto net = make_net();
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
+    torch::manual_seed(5);
+    GraphedStep step(net, optimizer, [&](SmallNetImpl& given, const Batch& b) {
+      return loss_of(remembers ? *net : given, b);
+    });
+    for (int i = 0; i < 4; ++i) step(make_batch(i));
+    ASSERT_TRUE(step.is_captured()) << step.why_not();
+    EXPECT_EQ(step.streams(), remembers ? 0 : 3);
+    EXPECT_GT(optimizer.summary().lgi, 0);
+    states[remembers] = state_of(*net);
+  }
+  EXPECT_TRUE(equal(states[0], states[1]));
+}
+
+TEST(GraphedStepFallback, AnotherThreadMayUseTheDeviceDuringACapture) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net();
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  std::atomic<bool> stop = false;
+  std::atomic<int> failures = 0;
+  std::thread other([&] {
+    std::vector<void*> taken;
+    while (!stop && taken.size() < 20000) {  // not through torch, which would take care
+      taken.push_back(nullptr);
+      if (cudaMalloc(&taken.back(), 256) != cudaSuccess) ++failures;
+    }
+    for (void* const memory : taken) cudaFree(memory);
+  });
+  for (std::int64_t size = 2; size < 12; ++size) {  // each is a capture
+    step(make_batch(0, size));
+    EXPECT_TRUE(step.is_captured()) << step.why_not();
+  }
+  stop = true;
+  other.join();
+  EXPECT_EQ(failures, 0);
+}
+
+TEST(GraphedStepFallback, AnOptimizerThatWasMovedAwayIsRefused) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  SAdam optimizer(*net, SAdamOptions(1e-2));
+  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  step(make_batch(0));
+  const SAdam elsewhere(std::move(optimizer));
+  EXPECT_THROW(step(make_batch(1)), Error);
 }
 
 TEST(GraphedStepFallback, OnlySAdamTakesABrake) {

@@ -245,6 +245,18 @@ TEST(GraphedStep, AutocastingSeesTheNewWeightsInEveryStep) {
       for (int i = 0; i < 6; ++i) {
         step(make_batch(0));
         losses.push_back(optimizer.summary().loss);
+        const torch::NoGradGuard no_grad;
+        net->eval();
+        static_cast<void>(net->forward(make_batch(0)[0]));  // leaves casts behind
+        net->train();
+      }
+      {  // what comes after a step sees its weights too
+        const torch::NoGradGuard no_grad;
+        net->eval();
+        const auto afterwards = net->forward(make_batch(0)[0]);
+        at::autocast::clear_cache();
+        EXPECT_TRUE(torch::equal(afterwards, net->forward(make_batch(0)[0])));
+        net->train();
       }
       before.restore();
       at::autocast::clear_cache();

@@ -1,0 +1,117 @@
+// Memory that runs out. Torch is told that it may have little of it.
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <cuda_runtime_api.h>
+
+#include <optional>
+
+#include "optim/cuda/support.h"
+
+namespace sadam::optim::cuda_test {
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+/// While it lives, torch has `mib` more than it holds now.
+class ShortMemory {
+ public:
+  explicit ShortMemory(double mib) {
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    std::size_t free = 0;
+    std::size_t total = 0;
+    cudaMemGetInfo(&free, &total);
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(0);
+    const auto held = static_cast<double>(stats.reserved_bytes[0].current);
+    set((held + mib * kMiB) / static_cast<double>(total));
+  }
+  ~ShortMemory() {
+    set(1);
+    c10::cuda::CUDACachingAllocator::emptyCache();
+  }
+  ShortMemory(const ShortMemory&) = delete;
+  ShortMemory& operator=(const ShortMemory&) = delete;
+
+ private:
+  static void set(double fraction) { c10::cuda::CUDACachingAllocator::setMemoryFraction(fraction, 0); }
+};
+
+// 64 MiB of weights; as much again for gradients, moments and each replica.
+struct WideImpl : torch::nn::Cloneable<WideImpl> {
+  WideImpl() { reset(); }
+  void reset() override { fc = register_module("fc", torch::nn::Linear(4096, 4096)); }
+  torch::nn::Linear fc{nullptr};
+};
+TORCH_MODULE(Wide);
+
+torch::Tensor wide_loss(WideImpl& net, const Batch& batch) {
+  return net.fc->forward(batch[0]).square().mean();
+}
+
+Batch wide_batch(std::int64_t size) { return {torch::ones({size, 4096}, torch::kCUDA)}; }
+
+/// Three steps with `mib` to spare.
+struct Outcome {
+  bool captured = false;
+  std::int64_t streams = 0;
+  std::vector<torch::Tensor> weights;
+};
+
+Outcome steps_within(std::optional<double> mib) {
+  const Deterministic deterministic;
+  torch::manual_seed(1);
+  Wide net;
+  net->to(torch::kCUDA);
+  SAdam optimizer(*net, SAdamOptions(1e-3).probes(8));
+  GraphedStep step(net, optimizer, wide_loss);
+  const auto batch = wide_batch(4);
+  static_cast<void>(wide_loss(*net, batch).item<double>());  // cuBLAS takes its workspace
+  std::optional<ShortMemory> scope;
+  if (mib) scope.emplace(*mib);
+  for (int i = 0; i < 3; ++i) step(batch);
+  EXPECT_EQ(optimizer.totals().steps, 3);
+  return {step.is_captured(), step.streams(), {net->fc->weight.detach().cpu(), net->fc->bias.detach().cpu()}};
+}
+
+TEST(ShortMemory, ProbesAreInPlaceWhereReplicasDoNotFit) {
+  SKIP_WITHOUT_GPU();
+  const auto ample = steps_within(std::nullopt);
+  EXPECT_TRUE(ample.captured);
+  EXPECT_EQ(ample.streams, 8);
+  bool in_place = false;
+  for (const double mib : {600.0, 480.0, 400.0, 340.0}) {
+    const auto outcome = steps_within(mib);
+    EXPECT_LT(outcome.streams, 8) << mib;
+    in_place = in_place || (outcome.captured && outcome.streams == 0);
+    EXPECT_TRUE(equal(ample.weights, outcome.weights)) << "with " << mib << " MiB";
+  }
+  EXPECT_TRUE(in_place);
+}
+
+TEST(ShortMemory, AStepThatDoesNotFitAtAllSaysSoAndTheNextOneWorks) {
+  SKIP_WITHOUT_GPU();
+  torch::manual_seed(1);
+  Wide net;
+  net->to(torch::kCUDA);
+  SAdam optimizer(*net, SAdamOptions(1e-3).probes(2));
+  GraphedStep step(net, optimizer, wide_loss);
+  const auto batch = wide_batch(4);
+  step(batch);
+  const auto before = net->fc->weight.detach().clone();
+  {
+    const auto large = wide_batch(8192);
+    const ShortMemory scope(150);
+    try {
+      step(large);
+      ADD_FAILURE() << "it had the memory";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("memory is used up"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_TRUE(torch::equal(before, net->fc->weight));
+  step(batch);
+  EXPECT_TRUE(step.is_captured()) << step.why_not();
+  EXPECT_EQ(optimizer.totals().steps, 2);
+  EXPECT_FALSE(torch::equal(before, net->fc->weight));
+}
+
+}  // namespace
+}  // namespace sadam::optim::cuda_test

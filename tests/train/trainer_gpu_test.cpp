@@ -1,0 +1,157 @@
+// Whole runs on a GPU.
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "support/gpu.h"
+#include "support/temporary_folder.h"
+#include "train/recipe/run_recipe.h"
+#include "train/record/events.h"
+#include "train/setup.h"
+#include "train/use_run.h"
+
+namespace sadam::train {
+namespace {
+
+Recipe gpu_recipe() {
+  Recipe recipe;
+  recipe.data.name = "synthetic10";
+  recipe.data.train_images = 600;
+  recipe.data.test_images = 100;
+  recipe.train.batch = 64;  // the last batch of an epoch has 24
+  recipe.train.epochs = 3;
+  recipe.train.threads = 1;
+  recipe.train.device = "cuda";
+  return recipe;
+}
+
+EventFile run_on_gpu(const std::filesystem::path& folder, const Recipe& recipe) {
+  DataSets data;
+  const auto made = begin_run(folder, recipe, data);
+  EXPECT_EQ(continue_run(made, {}), Outcome::finished);
+  return read_events(made.paths().events());
+}
+
+void expect_same_events(const EventFile& a, const EventFile& b) {
+  ASSERT_EQ(a.steps.size(), b.steps.size());
+  for (std::size_t i = 0; i < a.steps.size(); ++i) {
+    EXPECT_EQ(a.steps[i].loss, b.steps[i].loss) << "step " << i;
+    EXPECT_EQ(a.steps[i].lgi, b.steps[i].lgi) << "step " << i;
+  }
+  ASSERT_EQ(a.epochs.size(), b.epochs.size());
+  for (std::size_t i = 0; i < a.epochs.size(); ++i)
+    EXPECT_EQ(a.epochs[i].test_loss, b.epochs[i].test_loss) << "epoch " << i;
+}
+
+std::vector<std::byte> weights_in(const std::filesystem::path& folder) {
+  const RunPaths paths{folder};
+  return export_run(paths, recipe_of(paths));
+}
+
+TEST(TrainerOnGpu, DeterministicRunsAreTheSameToTheBit) {
+  SADAM_NEEDS_GPU();
+  const TemporaryFolder folder;
+  auto recipe = gpu_recipe();
+  recipe.train.deterministic = true;
+  const auto a = run_on_gpu(folder.path() / "a", recipe);
+  const auto b = run_on_gpu(folder.path() / "b", recipe);
+  ASSERT_EQ(a.steps.size(), 30U);
+  expect_same_events(a, b);
+  EXPECT_EQ(weights_in(folder.path() / "a"), weights_in(folder.path() / "b"));
+}
+
+TEST(TrainerOnGpu, ADeterministicRunThatWasStoppedEndsAsOneThatWasNot) {
+  SADAM_NEEDS_GPU();
+  const TemporaryFolder folder;
+  auto recipe = gpu_recipe();
+  recipe.train.deterministic = true;
+  recipe.optimizer.interval = 2;
+  const auto whole = run_on_gpu(folder.path() / "whole", recipe);
+  DataSets data;
+  const auto made = begin_run(folder.path() / "stopped", recipe, data);
+  int stops = 0;
+  for (bool finished = false; !finished; ++stops) {
+    std::atomic<bool> stop = false;
+    std::thread interrupt([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10 + 20 * stops));
+      stop = true;
+    });
+    finished = continue_run(made, {.stop = &stop}) == Outcome::finished;
+    interrupt.join();
+  }
+  EXPECT_GT(stops, 1) << "was never stopped";
+  expect_same_events(read_events(made.paths().events()), whole);
+  EXPECT_EQ(weights_in(folder.path() / "whole"), weights_in(folder.path() / "stopped"));
+}
+
+// Float32 without dropout is the same training on both, to rounding, as long as rounding has not grown.
+TEST(TrainerOnGpu, FirstStepsAreThoseOfTheCpu) {
+  SADAM_NEEDS_GPU();
+  const TemporaryFolder folder;
+  auto recipe = gpu_recipe();
+  recipe.model.dropout = 0;
+  recipe.model.bits = 8;  // in two bits a rounding may cross a level
+  recipe.train.epochs = 1;
+  recipe.optimizer.lr = 1e-4;
+  const auto gpu = run_on_gpu(folder.path() / "gpu", recipe);
+  recipe.train.device = "cpu";
+  const auto cpu = run_on_gpu(folder.path() / "cpu", recipe);
+  ASSERT_EQ(gpu.steps.size(), cpu.steps.size());
+  EXPECT_NEAR(gpu.steps[0].loss, cpu.steps[0].loss, 1e-5);
+  for (std::size_t i = 0; i < gpu.steps.size(); ++i)
+    EXPECT_NEAR(gpu.steps[i].loss, cpu.steps[i].loss, 0.02) << "step " << i;
+  EXPECT_NEAR(gpu.epochs[0].test_loss, cpu.epochs[0].test_loss, 0.02);
+}
+
+TEST(TrainerOnGpu, EveryOptimizerAndPrecisionTrainsAndEvaluatesAgainToTheSame) {
+  SADAM_NEEDS_GPU();
+  const TemporaryFolder folder;
+  for (const char* optimizer : {"adamw", "sadam", "prox_sgd"})
+    for (const char* precision : {"float32", "tf32", "bf16"}) {
+      const auto name = std::string(optimizer) + "-" + precision;
+      auto recipe = gpu_recipe();
+      recipe.optimizer.name = optimizer;
+      recipe.train.precision = precision;
+      recipe.train.deterministic = true;
+      const auto events = run_on_gpu(folder.path() / name, recipe);
+      ASSERT_EQ(events.epochs.size(), 3U) << name;
+      EXPECT_LT(events.epochs.back().train_loss, events.epochs.front().train_loss) << name;
+      for (const auto& step : events.steps) EXPECT_TRUE(std::isfinite(step.loss) && step.lgi >= 0) << name;
+      const RunPaths paths{folder.path() / name};
+      const auto again = evaluate_run(paths, recipe, nullptr);
+      ASSERT_TRUE(again) << name;
+      // The same network in the same precision; batches of another size may round in another way.
+      EXPECT_NEAR(again->loss, events.epochs.back().test_loss, 1e-3 * events.epochs.back().test_loss) << name;
+      auto on_cpu = recipe;
+      on_cpu.train.device = "cpu";
+      on_cpu.train.precision = "float32";
+      const auto elsewhere = evaluate_run(paths, on_cpu, nullptr);
+      ASSERT_TRUE(elsewhere) << name;
+      EXPECT_NEAR(elsewhere->loss, again->loss, 0.05 * again->loss) << name;
+    }
+}
+
+// The same first step: the brake is judged in float32 whatever the training is in.
+TEST(TrainerOnGpu, ProbesDoNotFeelThePrecisionOfTraining) {
+  SADAM_NEEDS_GPU();
+  const TemporaryFolder folder;
+  auto recipe = gpu_recipe();
+  recipe.train.epochs = 1;
+  recipe.train.deterministic = true;
+  recipe.model.dropout = 0;
+  const auto full = run_on_gpu(folder.path() / "float32", recipe);
+  for (const char* precision : {"tf32", "bf16"}) {
+    recipe.train.precision = precision;
+    const auto reduced = run_on_gpu(folder.path() / precision, recipe);
+    EXPECT_NE(reduced.steps[0].loss, full.steps[0].loss) << precision;
+    EXPECT_NEAR(reduced.steps[0].lgi, full.steps[0].lgi, 1e-3 * full.steps[0].lgi) << precision;
+  }
+}
+
+}  // namespace
+}  // namespace sadam::train
