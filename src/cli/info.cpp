@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/output_width.h"
 #include "report/text_table.h"
+#include "train/device.h"
 #include "train/recipe/source.h"
 #include "train/setup.h"
 
@@ -33,6 +34,7 @@ void print_program() {
   std::cout << "sadam " << SADAM_VERSION << '\n';
   std::cout << "libtorch " << train::libtorch_version() << '\n';
   std::cout << "instructions " << hwy::TargetName(hwy::SupportedAndGeneratedTargets().front()) << '\n';
+  for (const auto& line : train::gpu_lines()) std::cout << "GPU " << line << '\n';
   std::cout << "cores " << std::thread::hardware_concurrency() << '\n';
 }
 

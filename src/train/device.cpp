@@ -36,6 +36,17 @@ c10::Device device_named(const std::string& name) {
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
+std::vector<std::string> gpu_lines() {
+  if (!optim::built_with_cuda()) return {"none (built without CUDA)"};
+  std::vector<std::string> lines;
+  const auto count = torch::cuda::device_count();
+  for (std::size_t i = 0; i < count; ++i)
+    lines.push_back("cuda:" + std::to_string(i) + ", " +
+                    device_model({c10::kCUDA, static_cast<c10::DeviceIndex>(i)}));
+  if (lines.empty()) lines.emplace_back("none answers");
+  return lines;
+}
+
 std::string description_of(const c10::Device& device) {
   return device.is_cuda() ? device_model(device) : "cpu";
 }

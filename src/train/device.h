@@ -4,6 +4,7 @@
 #include <c10/core/Device.h>
 
 #include <string>
+#include <vector>
 
 namespace sadam::train {
 
@@ -16,5 +17,8 @@ c10::Device device_named(const std::string& name);
 
 /// "cpu", or the name of the GPU: for the record.
 std::string description_of(const c10::Device& device);
+
+/// A line for each GPU, or one that says why there is none.
+std::vector<std::string> gpu_lines();
 
 }  // namespace sadam::train

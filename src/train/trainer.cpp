@@ -30,6 +30,7 @@
 #include "train/setup.h"
 #include "train/stepper.h"
 #include "train/steps.h"
+#include "train/within_memory.h"
 
 namespace sadam::train {
 namespace {
@@ -295,8 +296,10 @@ Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
     check_event_files(paths, saved->position);
     if (saved->position.epoch >= recipe.train.epochs) return Outcome::was_finished;
   }
-  Run run(folder, options, recipe, std::move(saved));  // the file's bytes go with the constructor
-  return run.go();
+  return within_memory([&] {
+    Run run(folder, options, recipe, std::move(saved));  // the file's bytes go with the constructor
+    return run.go();
+  });
 }
 
 }  // namespace sadam::train

@@ -13,6 +13,7 @@
 #include "train/recipe/source.h"
 #include "train/resume.h"
 #include "train/setup.h"
+#include "train/within_memory.h"
 
 namespace sadam::train {
 namespace {
@@ -55,7 +56,8 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
   network.classifier->module().to(device);
   const TrainingPrecision precision(precision_named(recipe.train.precision), device.is_cuda());
   data::Loader loader(data.test, loader_options(settled, data, false));
-  const auto result = evaluate(*network.classifier, loader, data.test->pixels(), stop);
+  const auto result =
+      within_memory([&] { return evaluate(*network.classifier, loader, data.test->pixels(), stop); });
   if (!result) return std::nullopt;
   return RunEvaluation{*result, network.position.step(), network.position.epoch};
 }

@@ -25,11 +25,38 @@ TEST(GraphedStepFallback, ALossThatWaitsForTheDeviceIsTakenEagerly) {
     const auto batch = make_batch(i);
     step(batch);
     EXPECT_FALSE(step.is_captured());
-    EXPECT_NE(step.why_not(), "");
+    EXPECT_NE(step.why_not().find("waits for the device"), std::string::npos) << step.why_not();
     eager.step([&] { return loss_of(*reference, batch); });
   }
   EXPECT_TRUE(equal(state_of(*net), state_of(*reference)));
   EXPECT_EQ(optimizer.totals().steps, 4);
+}
+
+// Whether the loss notices that it got no memory or not.
+TEST(GraphedStepFallback, ALossThatAllocatesOutsideTorchIsTakenEagerly) {
+  SKIP_WITHOUT_GPU();
+  for (const bool notices : {true, false}) {
+    const Deterministic deterministic;
+    auto net = make_net(0);
+    auto reference = make_net(0);
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    SAdam eager(*reference, SAdamOptions(1e-2).probes(2));
+    GraphedStep step(net, optimizer, [&](SmallNetImpl& n, const Batch& b) {
+      void* memory = nullptr;
+      const auto answer = cudaMalloc(&memory, 1024);
+      if (notices && answer != cudaSuccess) throw std::runtime_error("no memory while capturing");
+      if (memory != nullptr) cudaFree(memory);
+      return loss_of(n, b);
+    });
+    for (int i = 0; i < 3; ++i) {
+      const auto batch = make_batch(i);
+      step(batch);
+      EXPECT_FALSE(step.is_captured());
+      EXPECT_NE(step.why_not(), "");
+      eager.step([&] { return loss_of(*reference, batch); });
+    }
+    EXPECT_TRUE(equal(state_of(*net), state_of(*reference)));
+  }
 }
 
 TEST(GraphedStepFallback, ANetworkCanBeCapturedAfterAnotherCouldNot) {

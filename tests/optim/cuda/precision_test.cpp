@@ -92,5 +92,43 @@ TEST(CudaPrecision, GraphsInTf32ProbeInFloat32) {
   EXPECT_EQ(seen[0], seen[1]);
 }
 
+// Where torch may choose algorithms that depend on timing, no two runs are the same: a captured one is as
+// close to an eager one as that is to another.
+TEST(CudaPrecision, WithoutDeterminismGraphsAreNoFurtherFromEagerThanEagerFromItself) {
+  SKIP_WITHOUT_GPU();
+  const auto run = [](bool captured) {
+    torch::manual_seed(2);
+    nn::ResNet18 net(nn::ResNet18Options{100});
+    net->to(torch::kCUDA);
+    SAdam optimizer(*net, SAdamOptions(1e-3).probes(2));
+    GraphedStep step(net, optimizer, resnet_loss, GraphOptions().capture(captured));
+    const auto batch = resnet_batch();
+    for (int i = 0; i < 3; ++i) step(batch);
+    EXPECT_EQ(step.is_captured(), captured) << step.why_not();
+    std::vector<torch::Tensor> flat;
+    for (const auto& parameter : net->parameters()) flat.push_back(parameter.detach().flatten());
+    return torch::cat(flat).to(torch::kDouble);
+  };
+  const auto distance = [](const torch::Tensor& a, const torch::Tensor& b) {
+    return ((a - b).norm() / a.norm()).item<double>();
+  };
+  std::vector<torch::Tensor> eager;
+  std::vector<torch::Tensor> captured;
+  for (int i = 0; i < 4; ++i) {
+    eager.push_back(run(false));
+    captured.push_back(run(true));
+  }
+  double among_eager = 0;
+  double to_eager = 0;
+  for (std::size_t i = 0; i < eager.size(); ++i)
+    for (std::size_t j = 0; j < eager.size(); ++j) {
+      if (i != j) among_eager = std::max(among_eager, distance(eager[i], eager[j]));
+      to_eager = std::max(to_eager, distance(captured[i], eager[j]));
+    }
+  std::cout << "relative distance among eager runs " << among_eager << ", of captured from eager runs "
+            << to_eager << '\n';
+  EXPECT_LE(to_eager, 2 * among_eager);
+}
+
 }  // namespace
 }  // namespace sadam::optim::cuda_test

@@ -1,0 +1,21 @@
+// A GPU's memory that runs out, in the terms of a recipe.
+#pragma once
+
+#include <c10/util/Exception.h>
+#include <sadam/error.h>
+
+namespace sadam::train {
+
+/// What `work` returns. Where the memory of a GPU runs out, throws an Error that says what to do.
+template <class Work>
+auto within_memory(Work&& work) {
+  try {
+    return work();
+  } catch (const c10::OutOfMemoryError&) {
+    throw Error(
+        "the GPU's memory is used up: set a smaller train.batch or train.evaluate_batch, or use --device "
+        "cpu.");
+  }
+}
+
+}  // namespace sadam::train

@@ -1,0 +1,74 @@
+// The program on a GPU, as a person runs it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "support/temporary_folder.h"
+
+namespace sadam::cli {
+namespace {
+
+class OnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (run_program({"info"}).out.find("GPU cuda:0") == std::string::npos)
+      GTEST_SKIP() << "there is no GPU here, or libtorch has no CUDA";
+  }
+  std::string root() const { return folder_.path().string(); }
+  Arguments train(const std::string& name, const Arguments& more) const {
+    Arguments arguments = {"train", "--root", root(), "--name", name, "--device", "cuda"};
+    const auto fields = small_run();
+    arguments.insert(arguments.end(), fields.begin(), fields.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  nlohmann::json evaluation(const std::string& run, const Arguments& more) const {
+    Arguments arguments = {"eval", run, "--root", root(), "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto ended = run_program(arguments);
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return nlohmann::json::parse(ended.out);
+  }
+
+  TemporaryFolder folder_;
+};
+
+void expect_one_sentence(const Ended& ended, const std::string& words) {
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_NE(ended.err.find(words), std::string::npos) << ended.err;
+  EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+}
+
+TEST_F(OnGpu, TrainsAndEvaluatesOnEitherDevice) {
+  for (const char* precision : {"float32", "tf32", "bf16"}) {
+    const auto trained =
+        run_program(train(precision, {"--set", std::string("train.precision=") + precision}));
+    ASSERT_EQ(trained.status, 0) << trained.err;
+    EXPECT_EQ(trained.err, "") << precision;
+    const auto there = evaluation(precision, {});
+    const auto here = evaluation(precision, {"--device", "cpu", "--set", "train.precision=float32"});
+    EXPECT_EQ(there["images"], 50);
+    EXPECT_NEAR(there["loss"].get<double>(), here["loss"].get<double>(), 0.05 * here["loss"].get<double>());
+  }
+}
+
+TEST_F(OnGpu, AGpuThatIsNotThereIsNamed) {
+  auto arguments = train("run", {});
+  arguments[6] = "cuda:63";
+  expect_one_sentence(run_program(arguments), "there is no GPU 63 here");
+}
+
+TEST_F(OnGpu, MemoryThatRunsOutIsSaid) {
+  const Arguments large = {"--set", "model.name=resnet18",     "--set", "data.pixels=224",
+                           "--set", "data.train_images=50000", "--set", "train.batch=50000",
+                           "--set", "optimizer.name=adamw"};
+  expect_one_sentence(run_program(train("captured", large)), "memory is used up");
+  auto eager = large;
+  eager.insert(eager.end(), {"--set", "train.clip=1"});
+  expect_one_sentence(run_program(train("eager", eager)), "memory is used up");
+}
+
+}  // namespace
+}  // namespace sadam::cli
