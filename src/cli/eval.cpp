@@ -11,6 +11,7 @@
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "cli/recipe_options.h"
 #include "cli/run_argument.h"
 #include "cli/stop_signal.h"
@@ -72,7 +73,9 @@ void add_eval(CLI::App& app) {
   auto arguments = std::make_shared<EvalArguments>();
   auto& command = add_command(app, "eval", kEvalHelp);
   arguments->run.add_to(command, "run", "Folder or name of a run");
-  command.add_option("--weights", arguments->weights, "A safetensors or .pth file instead of a run");
+  not_empty(
+      command.add_option("--weights", arguments->weights, "A safetensors or .pth file instead of a run"),
+      "name the file, or leave it out and give a run");
   arguments->recipe.add_sets_to(command);
   arguments->run.add_root_to(command);
   command.add_flag("--json", arguments->json,

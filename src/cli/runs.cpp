@@ -13,6 +13,7 @@
 #include "base/quantities.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "cli/output_width.h"
 #include "report/run_list.h"
 #include "report/text_table.h"
@@ -92,9 +93,7 @@ void add_runs(CLI::App& app) {
   auto arguments = std::make_shared<RunsArguments>();
   auto& command = add_command(app, "runs", kRunsHelp);
   auto& query = arguments->query;
-  const auto* const root = command.add_option("--root", query.root, "Folder of the runs")
-                               ->capture_default_str()
-                               ->type_name("FOLDER");
+  const auto* const root = add_root_option(command, query.root, "Folder of the runs");
   command.add_option("--where", query.where, "Only runs of which this holds; may be given several times")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);

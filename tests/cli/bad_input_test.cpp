@@ -120,8 +120,22 @@ TEST_F(BadInput, ARunThatIsThereAlready) {
 }
 
 TEST_F(BadInput, AnEmptyNameIsNoWishForTheDefault) {
-  expect_refused({"train", "--resume", ""}, 2, {"--resume"});
-  expect_refused({"train", "--name", ""}, 2, {"--name"});
+  expect_refused({"train", "--resume", ""}, 2, {"--resume: must not be empty"});
+  expect_refused({"train", "--name", ""}, 2, {"--name: must not be empty"});
+  expect_refused({"train", ""}, 2, {"recipe: must not be empty"});
+  expect_refused({"eval", "run", "--weights", ""}, 2, {"--weights: must not be empty"});
+  expect_refused({"eval", "", "--weights", "file"}, 2, {"run: must not be empty"});
+  expect_refused({"export", "run", ""}, 2, {"file: must not be empty"});
+}
+
+TEST_F(BadInput, AnEmptyRootIsAnsweredWithTheFolderThatLeavingItOutMeans) {
+  for (const Arguments& command : std::vector<Arguments>{
+           {"runs"}, {"train"}, {"compare", "a", "b"}, {"eval", "a"}, {"reproduce", "table1", "--plan"}}) {
+    auto arguments = command;
+    arguments.insert(arguments.end(), {"--root", ""});
+    expect_refused(arguments, 2, {"--root: must not be empty", "leave it out for 'runs'", command[0]});
+  }
+  expect_refused({"data", "list", "--root", ""}, 2, {"--root: must not be empty", "leave it out for 'data'"});
 }
 
 TEST_F(BadInput, ResumingWhatIsNotThere) {
