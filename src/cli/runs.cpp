@@ -32,11 +32,13 @@ constexpr const char* kRunsHelp =
     "time,\n"
     "steps, best_epoch, test_loss, lgi, step_time, evaluate_time, memory, skipped, non_finite_probes, "
     "within_noise,\n"
-    "folder) or a recipe field such as optimizer.probes. The columns skipped (steps without a finite loss or "
-    "gradient),\n"
-    "bad probes and in noise (steps whose probes drowned in rounding) are shown where they are not 0. "
-    "Accuracies are in\n"
-    "per cent, times in seconds without evaluation, memory is in bytes.";
+    "folder) or a recipe field such as optimizer.probes ('sadam info recipe' lists them). The columns "
+    "skipped (steps\n"
+    "without a finite loss or gradient), bad probes and in noise (steps whose probes drowned in rounding) "
+    "are "
+    "shown\n"
+    "where they are not 0. Accuracies are in per cent, times in seconds without evaluation, memory is in "
+    "bytes.";
 
 struct RunsArguments {
   report::RunQuery query;
