@@ -31,8 +31,8 @@ struct RecipeOptions {
     add_device_options(command, sets);
   }
 
-  train::Recipe resolve() const {
-    train::RecipeSource source;
+  /// On top of what is in `source` already.
+  train::Recipe resolve(train::RecipeSource source = {}) const {
     if (!file.empty()) source.add_file(file);
     for (const auto& assignment : sets) source.set(assignment);
     return source.resolve();

@@ -81,12 +81,12 @@ TEST_F(BadInput, WeightsOfAnotherModelOrForAnotherNumberOfClasses) {
   ASSERT_EQ(run_program(train({})).status, 0);
   const auto weights = path("ten.safetensors");
   ASSERT_EQ(run_program({"export", path("runs/run"), weights}).status, 0);
-  expect_refused(
-      {"eval", "--weights", weights, "--set", "model.name=resnet18", "--set", "data.test_images=20"}, 1,
-      {weights, "layer1.0.conv1.weight"});
-  expect_refused(
-      {"eval", "--weights", weights, "--set", "data.name=synthetic100", "--set", "data.test_images=100"}, 1,
-      {weights, "fc.weight"});
+  expect_refused({"eval", "--weights", weights, "--ignore-recipe", "--set", "model.name=resnet18", "--set",
+                  "data.test_images=20"},
+                 1, {weights, "layer1.0.conv1.weight"});
+  expect_refused({"eval", "--weights", weights, "--ignore-recipe", "--set", "data.name=synthetic100", "--set",
+                  "data.test_images=100"},
+                 1, {weights, "fc.weight"});
   EXPECT_EQ(run_program({"eval", "--weights", weights, "--set", "data.test_images=20"}).status, 0);
 }
 
