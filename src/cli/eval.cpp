@@ -43,9 +43,9 @@ struct EvalArguments {
   bool json = false;
 };
 
-train::Recipe recipe_on(const train::Recipe& base, const std::string& origin, const RecipeOptions& options) {
+train::Recipe recipe_on(const train::Recipe& under, const std::string& origin, const RecipeOptions& options) {
   train::RecipeSource source;
-  source.add_text(to_toml(base), origin);
+  source.add_text(to_toml(under), origin);
   return options.resolve(std::move(source));
 }
 
@@ -61,10 +61,10 @@ train::Recipe recipe_of_weights(const EvalArguments& arguments) {
   std::cerr << fmt::format(
       "Model and data are those of the recipe in {} ({} on {}), but for what --set changes.\n",
       base::printable(file), report::short_model(*stored), stored->data.name);
-  train::Recipe base;
-  base.model = stored->model;
-  base.data = stored->data;
-  recipe = recipe_on(base, file, arguments.recipe);
+  train::Recipe defaults;
+  defaults.model = stored->model;
+  defaults.data = stored->data;
+  recipe = recipe_on(defaults, file, arguments.recipe);
   recipe.model.weights = file;  // as it was found, whatever data.root is now
   return recipe;
 }
