@@ -34,6 +34,30 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
   return last[to.size()];
 }
 
+/// "eval" for "evaluate", "prox" for "prox_sgd"; but "data" is not short for "data.name", which is another
+/// thing.
+bool is_short_for(std::string_view text, std::string_view whole) {
+  constexpr std::size_t least = 3;  // fewer letters say too little
+  if (text.size() < least || text.size() >= whole.size() || !whole.starts_with(text)) return false;
+  const char next = whole[text.size()];
+  return (next >= 'a' && next <= 'z') || (next >= '0' && next <= '9') || next == '_';
+}
+
+/// Of several the one that lacks the fewest letters, and of those the first; `wanted` is in lower case.
+std::string nearest_in_length(std::string_view wanted, std::span<const std::string> valid) {
+  std::string best;
+  std::size_t best_difference = 0;
+  for (const auto& candidate : valid) {
+    const auto other = lower_case(candidate);
+    if (!is_short_for(wanted, other) && !is_short_for(other, wanted)) continue;
+    const auto difference = std::max(wanted.size(), other.size()) - std::min(wanted.size(), other.size());
+    if (!best.empty() && difference >= best_difference) continue;
+    best = candidate;
+    best_difference = difference;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::string nearest(std::string_view name, std::span<const std::string> valid) {
@@ -52,7 +76,7 @@ std::string nearest(std::string_view name, std::span<const std::string> valid) {
     best = candidate;
     best_distance = distance;
   }
-  return best;
+  return best.empty() ? nearest_in_length(wanted, valid) : best;
 }
 
 std::string suggestion(std::string_view name, std::span<const std::string> valid) {

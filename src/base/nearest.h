@@ -8,7 +8,8 @@
 namespace sadam::base {
 
 /// The valid name nearest to `name` by edit distance (a swap of neighbours counts as one edit; case is
-/// ignored), or "" if none is near enough to be worth suggesting.
+/// ignored), else one that is short for it or that it is short for ("eval" and "evaluate"), or "" if none is
+/// near enough to be worth suggesting.
 std::string nearest(std::string_view name, std::span<const std::string> valid);
 
 /// "; did you mean 'probes'?" or, where nothing is near, "; valid are: adamw, prox_sgd, sadam".

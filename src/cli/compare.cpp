@@ -9,6 +9,7 @@
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "cli/output_width.h"
 #include "report/comparison.h"
 #include "report/named_run.h"
@@ -59,9 +60,7 @@ void add_compare(CLI::App& app) {
   auto& command = add_command(app, "compare", kCompareHelp);
   command.add_option("runs", arguments->runs, "Runs, each by its path or by its name below --root")
       ->type_name("RUN");
-  command.add_option("--root", arguments->root, "Folder in which names are looked up")
-      ->capture_default_str()
-      ->type_name("FOLDER");
+  add_root_option(command, arguments->root, "Folder in which names are looked up");
   command.add_flag("--by-seed", arguments->by_seed, "Mean ± deviation of runs that differ only in the seed");
   auto* csv = command.add_flag("--csv", arguments->csv, "Comma-separated values, a column a run");
   command.add_flag("--json", arguments->json, "An array with an object for each run")->excludes(csv);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "cli/output_width.h"
 #include "cli/stop_signal.h"
 #include "data/check.h"
@@ -172,9 +173,7 @@ std::function<void()> interruptible(std::shared_ptr<DataArguments> arguments, Ac
 }
 
 void add_root(CLI::App& command, DataArguments& arguments) {
-  command.add_option("--root", arguments.root, "Folder of the data sets")
-      ->capture_default_str()
-      ->type_name("FOLDER");
+  add_root_option(command, arguments.root, "Folder of the data sets");
 }
 
 }  // namespace

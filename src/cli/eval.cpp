@@ -6,14 +6,18 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/display_width.h"
 #include "base/quantities.h"
 #include "base/quote.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "cli/recipe_options.h"
 #include "cli/run_argument.h"
 #include "cli/stop_signal.h"
+#include "report/recipe_values.h"
+#include "train/setup.h"
 #include "train/trainer.h"
 #include "train/use_run.h"
 
@@ -24,15 +28,46 @@ constexpr const char* kEvalHelp =
     "Evaluates the last checkpoint of a run, or a weight file, on a test set.\n\n"
     "  sadam eval runs/first\n"
     "  sadam eval first                            the same: names are looked up below --root\n"
+    "  sadam eval --weights first.safetensors      what 'sadam export' wrote\n"
     "  sadam eval --weights resnet18.safetensors --set model.name=resnet18 --set data.name=imagewoof --set "
-    "data.pixels=224";
+    "data.pixels=224\n\n"
+    "A file that 'sadam export' wrote holds the recipe of its run: model and data are as it says, but for "
+    "what --set\n"
+    "changes. For other files they are the defaults, but for what --set changes.";
 
 struct EvalArguments {
   RunArgument run;
   std::string weights;
   RecipeOptions recipe;
+  bool ignore_recipe = false;
   bool json = false;
 };
+
+train::Recipe recipe_on(const train::Recipe& under, const std::string& origin, const RecipeOptions& options) {
+  train::RecipeSource source;
+  source.add_text(to_toml(under), origin);
+  return options.resolve(std::move(source));
+}
+
+// Where and how the run computed is of no concern: only its model and its data go with the weights.
+train::Recipe recipe_of_weights(const EvalArguments& arguments) {
+  auto recipe = arguments.recipe.resolve();
+  recipe.model.weights = arguments.weights;
+  const auto file = train::weights_file(recipe).string();
+  recipe.model.weights = file;
+  if (arguments.ignore_recipe) return recipe;
+  const auto stored = train::exported_recipe(file);
+  if (!stored) return recipe;
+  std::cerr << fmt::format(
+      "Model and data are those of the recipe in {} ({} on {}), but for what --set changes.\n",
+      base::printable(file), report::short_model(*stored), stored->data.name);
+  train::Recipe defaults;
+  defaults.model = stored->model;
+  defaults.data = stored->data;
+  recipe = recipe_on(defaults, file, arguments.recipe);
+  recipe.model.weights = file;  // as it was found, whatever data.root is now
+  return recipe;
+}
 
 void evaluate_now(const EvalArguments& arguments) {
   const bool has_run = !arguments.run.name.empty();
@@ -43,11 +78,8 @@ void evaluate_now(const EvalArguments& arguments) {
   if (has_run && std::filesystem::is_regular_file(arguments.run.name))
     throw UsageError(base::in_quotes(arguments.run.name) + " is a file: give it with --weights.");
   const auto paths = has_run ? arguments.run.find() : train::RunPaths{};
-  train::RecipeSource source;
-  if (has_run) source.add_text(to_toml(train::recipe_of(paths)), paths.recipe().string());
-  for (const auto& assignment : arguments.recipe.sets) source.set(assignment);
-  auto recipe = source.resolve();
-  if (!arguments.weights.empty()) recipe.model.weights = arguments.weights;
+  const auto recipe = has_run ? recipe_on(train::recipe_of(paths), paths.recipe().string(), arguments.recipe)
+                              : recipe_of_weights(arguments);
   const auto evaluation = train::evaluate_run(paths, recipe, &StopSignal::flag());
   if (!evaluation) throw Interrupted();
   const auto& result = *evaluation;
@@ -72,7 +104,11 @@ void add_eval(CLI::App& app) {
   auto arguments = std::make_shared<EvalArguments>();
   auto& command = add_command(app, "eval", kEvalHelp);
   arguments->run.add_to(command, "run", "Folder or name of a run");
-  command.add_option("--weights", arguments->weights, "A safetensors or .pth file instead of a run");
+  not_empty(
+      command.add_option("--weights", arguments->weights, "A safetensors or .pth file instead of a run"),
+      "name the file, or leave it out and give a run");
+  command.add_flag("--ignore-recipe", arguments->ignore_recipe, "Passes over the recipe in the weight file")
+      ->needs("--weights");
   arguments->recipe.add_sets_to(command);
   arguments->run.add_root_to(command);
   command.add_flag("--json", arguments->json,

@@ -7,6 +7,7 @@
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "cli/run_argument.h"
 #include "train/trainer.h"
 #include "train/use_run.h"
@@ -40,7 +41,8 @@ void add_export(CLI::App& app) {
   auto arguments = std::make_shared<ExportArguments>();
   auto& command = add_command(app, "export", kExportHelp);
   arguments->run.add_to(command, "run", "Folder or name of a run")->required();
-  command.add_option("file", arguments->file, "What to write")->required();
+  not_empty(command.add_option("file", arguments->file, "What to write")->required(),
+            "name the file to write");
   arguments->run.add_root_to(command);
   command.add_flag("--force", arguments->force, "Replaces a file that exists");
   command.callback([arguments] { export_now(*arguments); });

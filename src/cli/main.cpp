@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     return finish_output();
   } catch (const CLI::ParseError& error) {
+    if (is_help_on_unknown_command(app, error)) return fail(parse_failure(app, error), 2);
     return app.exit(error) == 0 ? finish_output() : 2;  // help is an "error" with status 0
   } catch (const Interrupted&) {
     return 130;

@@ -56,11 +56,20 @@ std::string about_extra(const CLI::App& app, const std::string& name, std::strin
   return "'" + name + "' has no option " + base::in_quotes(given) + did_you_mean(given, options_of(app));
 }
 
+bool asks_for_help(const CLI::Error& error) {
+  return dynamic_cast<const CLI::CallForHelp*>(&error) != nullptr;
+}
+
+// Words that no command took are what is wrong, and remain so where help is asked for beside them.
+bool is_about_extras(const CLI::Error& error) {
+  return dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr || asks_for_help(error);
+}
+
 std::string about(const Chain& chain, const CLI::Error& error) {
   const auto& app = *chain.back();
   const auto extras = app.remaining();
   const bool command_missing = app.get_require_subcommand_min() > 0 && app.get_subcommands().empty();
-  if (command_missing || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+  if (command_missing || is_about_extras(error)) {
     if (!extras.empty()) return about_extra(app, name_of(chain), extras.front());
     if (command_missing) {
       const auto commands = subcommands_of(app);
@@ -78,10 +87,17 @@ std::string about(const Chain& chain, const CLI::Error& error) {
 std::string parse_failure(const CLI::App& app, const CLI::Error& error) {
   auto chain = chain_of(app);
   // The command that has something left over need not be the last.
-  const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  while (has_extras && chain.size() > 1 && chain.back()->remaining().empty()) chain.pop_back();
+  while (is_about_extras(error) && chain.size() > 1 && chain.back()->remaining().empty()) chain.pop_back();
   const auto sentence = about(chain, error);
   return sentence + (sentence.ends_with('?') ? " See '" : "; see '") + name_of(chain) + " --help'.";
+}
+
+bool is_help_on_unknown_command(const CLI::App& app, const CLI::Error& error) {
+  if (!asks_for_help(error)) return false;
+  const auto chain = chain_of(app);
+  return std::any_of(chain.begin(), chain.end(), [](const CLI::App* each) {
+    return !subcommands_of(*each).empty() && !each->remaining().empty();
+  });
 }
 
 }  // namespace sadam::cli

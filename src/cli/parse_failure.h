@@ -14,4 +14,8 @@ namespace sadam::cli {
 /// says more.
 std::string parse_failure(const CLI::App& app, const CLI::Error& error);
 
+/// Whether help was asked for beside a command that does not exist, as in "sadam evaluate --help": the help
+/// of something else would be no answer.
+bool is_help_on_unknown_command(const CLI::App& app, const CLI::Error& error);
+
 }  // namespace sadam::cli

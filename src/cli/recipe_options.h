@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/device_options.h"
+#include "cli/not_empty.h"
 #include "train/recipe/source.h"
 
 namespace sadam::cli {
@@ -16,7 +17,9 @@ struct RecipeOptions {
   std::vector<std::string> sets;
 
   void add_to(CLI::App& command) {
-    command.add_option("recipe", file, "A recipe in TOML; without one, every field has its default");
+    not_empty(
+        command.add_option("recipe", file, "A recipe in TOML; without one, every field has its default"),
+        "name a file, or leave it out for the default of every field");
     add_sets_to(command);
   }
   void add_sets_to(CLI::App& command) {
@@ -28,8 +31,8 @@ struct RecipeOptions {
     add_device_options(command, sets);
   }
 
-  train::Recipe resolve() const {
-    train::RecipeSource source;
+  /// On top of what is in `source` already.
+  train::Recipe resolve(train::RecipeSource source = {}) const {
     if (!file.empty()) source.add_file(file);
     for (const auto& assignment : sets) source.set(assignment);
     return source.resolve();

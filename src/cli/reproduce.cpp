@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/device_options.h"
+#include "cli/not_empty.h"
 #include "cli/output_width.h"
 #include "cli/reproduce.h"
 #include "cli/stop_signal.h"
@@ -109,7 +110,7 @@ void add_reproduce(CLI::App& app) {
       ->allow_extra_args(false);
   add_device_options(command, request.set);
   command.add_flag("--no-controls", arguments->no_controls, "Leaves the controls out");
-  command.add_option("--root", request.root, "Folder of the runs")->capture_default_str();
+  add_root_option(command, request.root, "Folder of the runs");
   command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");
   command.add_flag("--show", arguments->show, "Trains nothing: the table or pictures of what is there");
   auto* const csv = command.add_flag("--csv", arguments->csv, "The table for other programs, a row a method");

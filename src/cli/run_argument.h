@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/not_empty.h"
 #include "train/record/run_folder.h"
 
 namespace sadam::cli {
@@ -13,12 +14,11 @@ struct RunArgument {
   std::string root = "runs";
 
   CLI::Option* add_to(CLI::App& command, const std::string& option, const std::string& help) {
-    return command.add_option(option, name, help)->type_name("RUN");
+    return not_empty(command.add_option(option, name, help)->type_name("RUN"),
+                     "give the folder of a run, or its name below --root");
   }
   void add_root_to(CLI::App& command) {
-    command.add_option("--root", root, "Folder in which names of runs are looked up")
-        ->capture_default_str()
-        ->type_name("FOLDER");
+    add_root_option(command, root, "Folder in which names of runs are looked up");
   }
 
   /// Throws a UsageError, with the nearest name that there is, if there is no such run.

@@ -13,6 +13,7 @@
 #include "base/quantities.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "cli/output_width.h"
 #include "report/run_list.h"
 #include "report/text_table.h"
@@ -31,11 +32,13 @@ constexpr const char* kRunsHelp =
     "time,\n"
     "steps, best_epoch, test_loss, lgi, step_time, evaluate_time, memory, skipped, non_finite_probes, "
     "within_noise,\n"
-    "folder) or a recipe field such as optimizer.probes. The columns skipped (steps without a finite loss or "
-    "gradient),\n"
-    "bad probes and in noise (steps whose probes drowned in rounding) are shown where they are not 0. "
-    "Accuracies are in\n"
-    "per cent, times in seconds without evaluation, memory is in bytes.";
+    "folder) or a recipe field such as optimizer.probes ('sadam info recipe' lists them). The columns "
+    "skipped (steps\n"
+    "without a finite loss or gradient), bad probes and in noise (steps whose probes drowned in rounding) "
+    "are "
+    "shown\n"
+    "where they are not 0. Accuracies are in per cent, times in seconds without evaluation, memory is in "
+    "bytes.";
 
 struct RunsArguments {
   report::RunQuery query;
@@ -92,9 +95,7 @@ void add_runs(CLI::App& app) {
   auto arguments = std::make_shared<RunsArguments>();
   auto& command = add_command(app, "runs", kRunsHelp);
   auto& query = arguments->query;
-  const auto* const root = command.add_option("--root", query.root, "Folder of the runs")
-                               ->capture_default_str()
-                               ->type_name("FOLDER");
+  const auto* const root = add_root_option(command, query.root, "Folder of the runs");
   command.add_option("--where", query.where, "Only runs of which this holds; may be given several times")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);

@@ -6,6 +6,7 @@
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "cli/recipe_options.h"
 #include "cli/run_argument.h"
 #include "cli/stop_signal.h"
@@ -81,21 +82,17 @@ void train_now(const TrainArguments& arguments) {
   std::cout << where << '\n';
 }
 
-// An empty name is a shell variable that was not set, and not a wish for the default.
-std::string not_empty(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
-
 }  // namespace
 
 void add_train(CLI::App& app) {
   auto arguments = std::make_shared<TrainArguments>();
   auto& command = add_command(app, "train", kTrainHelp);
   arguments->recipe.add_to(command);
-  command.add_option("--name", arguments->name, "Name of the run; without one it is made from the recipe")
-      ->check(not_empty);
-  command.add_option("--root", arguments->resume.root, "Folder of the runs")
-      ->capture_default_str()
-      ->type_name("FOLDER");
-  arguments->resume.add_to(command, "--resume", "Folder or name of a run to go on with")->check(not_empty);
+  not_empty(command.add_option("--name", arguments->name,
+                               "Name of the run; without one it is made from the recipe"),
+            "choose a name, or leave it out for one made from the recipe");
+  add_root_option(command, arguments->resume.root, "Folder of the runs");
+  arguments->resume.add_to(command, "--resume", "Folder or name of a run to go on with");
   command.add_flag("--quiet", arguments->quiet, "Shows no progress");
   command.callback([arguments] { train_now(*arguments); });
 }

@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "base/quantities.h"
+#include "base/quote.h"
 #include "base/usage_error.h"
 #include "report/irregularities.h"
 #include "report/recipe_values.h"
@@ -130,8 +131,10 @@ class RunTable {
   std::size_t index_of(const std::string& key, std::string_view option) const {
     const auto found = std::find(keys_.begin(), keys_.end(), key);
     if (found == keys_.end())
-      throw UsageError(fmt::format("{}: there is no column or recipe field '{}'{}", option, key,
-                                   base::suggestion(key, keys_)));
+      throw UsageError(fmt::format(
+          "{}: there is no column or recipe field {}{}'sadam runs --help' lists the columns, 'sadam "
+          "info recipe' the fields.",
+          option, base::in_quotes(key), did_you_mean(key)));
     return static_cast<std::size_t>(found - keys_.begin());
   }
 
@@ -147,6 +150,22 @@ class RunTable {
   }
 
  private:
+  /// What stands above a column, a field without its table, or a misspelling of either or of a full name.
+  std::vector<std::string> meant_by(const std::string& key) const {
+    for (const auto& column : columns_)
+      if (column.title == key) return {column.key};
+    if (auto fields = train::fields_with_key(key); !fields.empty()) return fields;
+    if (auto near = base::nearest(key, keys_); !near.empty()) return {std::move(near)};
+    std::vector<std::string> bare;
+    for (const auto& field : train::field_table()) bare.emplace_back(field.key);
+    return train::fields_with_key(base::nearest(key, bare));
+  }
+
+  std::string did_you_mean(const std::string& key) const {
+    const auto meant = meant_by(key);
+    return meant.empty() ? "; " : fmt::format("; did you mean '{}'? ", fmt::join(meant, "' or '"));
+  }
+
   std::vector<RunColumn> summaries_;
   std::vector<Column> columns_;
   std::vector<std::string> keys_;

@@ -3,9 +3,11 @@
 #include <sadam/error.h>
 #include <torch/nn/module.h>
 
+#include "base/usage_error.h"
 #include "data/loader.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
+#include "nn/weights/read_weights.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
 #include "train/precision.h"
@@ -17,6 +19,9 @@
 
 namespace sadam::train {
 namespace {
+
+// What a weight file calls the recipe in its metadata.
+constexpr const char* kRecipeKey = "recipe";
 
 Position load_weights_of(const RunPaths& paths, torch::nn::Module& module) {
   const auto saved = read_checkpoint(paths, recipe_of(paths));
@@ -66,7 +71,26 @@ std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe) {
   const auto data = DataSets().open(recipe.data);
   const auto network = network_of(paths, recipe, data);
   return nn::export_safetensors(network.classifier->module(),
-                                {{"format", "pt"}, {"recipe", to_toml(recipe)}});
+                                {{"format", "pt"}, {kRecipeKey, to_toml(recipe)}});
+}
+
+std::optional<Recipe> exported_recipe(const std::filesystem::path& path) {
+  const auto file = weights::read_weights(path);
+  const auto stored = file.metadata.find(kRecipeKey);
+  if (stored == file.metadata.end()) return std::nullopt;
+  try {
+    // It would be read as the default recipe, which nobody wrote down.
+    if (stored->second.find_first_not_of(" \t\r\n") == std::string::npos) throw UsageError("it is empty.");
+    RecipeSource source;
+    source.add_text(stored->second, kRecipeKey);
+    return source.resolve();
+  } catch (const UsageError& error) {
+    std::string reason = error.what();
+    if (reason.ends_with('.')) reason.pop_back();
+    throw Error(path.string() + ": the recipe in its metadata is malformed (" + reason +
+                "): export the weights again, or give --ignore-recipe and say with --set what model and data "
+                "they are for.");
+  }
 }
 
 }  // namespace sadam::train

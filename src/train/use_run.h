@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "train/evaluate.h"
@@ -24,5 +26,9 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
 
 /// The last checkpoint's weights as a safetensors file, with the recipe as metadata.
 std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe);
+
+/// The recipe that `export_run` put into a weight file; nothing if there is none in it. Throws an Error for
+/// one that is malformed.
+std::optional<Recipe> exported_recipe(const std::filesystem::path& path);
 
 }  // namespace sadam::train

@@ -30,6 +30,19 @@ TEST(Nearest, TheNearestWinsAndOfEquallyNearTheFirst) {
   EXPECT_EQ("beta1", nearest("beta3", options));
 }
 
+TEST(Nearest, AShortFormIsNearWhereFewerEditsFindNothing) {
+  const std::vector<std::string> commands{"train", "eval", "export", "reproduce", "data", "data.name"};
+  EXPECT_EQ("eval", nearest("Evaluate", commands));
+  EXPECT_EQ("reproduce", nearest("repro", commands));
+  EXPECT_EQ("weight_decay", nearest("weight", options));
+  EXPECT_EQ("table12", nearest("table12x4y5z6", std::vector<std::string>{"table1", "table12"}));
+  EXPECT_EQ("beta1", nearest("beta", std::vector<std::string>{"beta_of_adam", "beta1"}));
+  // Two letters say too little, and what follows a full stop is a name of its own.
+  EXPECT_EQ("", nearest("re", commands));
+  EXPECT_EQ("", nearest("data.test_images", std::vector<std::string>{"data"}));
+  EXPECT_EQ("", nearest("optimizer", std::vector<std::string>{"optimizer.probes"}));
+}
+
 TEST(Nearest, NothingIsSuggestedWhereNothingIsNear) {
   EXPECT_EQ("", nearest("dropout", options));
   EXPECT_EQ("", nearest("x", std::vector<std::string>{"y"}));

@@ -81,12 +81,12 @@ TEST_F(BadInput, WeightsOfAnotherModelOrForAnotherNumberOfClasses) {
   ASSERT_EQ(run_program(train({})).status, 0);
   const auto weights = path("ten.safetensors");
   ASSERT_EQ(run_program({"export", path("runs/run"), weights}).status, 0);
-  expect_refused(
-      {"eval", "--weights", weights, "--set", "model.name=resnet18", "--set", "data.test_images=20"}, 1,
-      {weights, "layer1.0.conv1.weight"});
-  expect_refused(
-      {"eval", "--weights", weights, "--set", "data.name=synthetic100", "--set", "data.test_images=100"}, 1,
-      {weights, "fc.weight"});
+  expect_refused({"eval", "--weights", weights, "--ignore-recipe", "--set", "model.name=resnet18", "--set",
+                  "data.test_images=20"},
+                 1, {weights, "layer1.0.conv1.weight"});
+  expect_refused({"eval", "--weights", weights, "--ignore-recipe", "--set", "data.name=synthetic100", "--set",
+                  "data.test_images=100"},
+                 1, {weights, "fc.weight"});
   EXPECT_EQ(run_program({"eval", "--weights", weights, "--set", "data.test_images=20"}).status, 0);
 }
 
@@ -120,8 +120,26 @@ TEST_F(BadInput, ARunThatIsThereAlready) {
 }
 
 TEST_F(BadInput, AnEmptyNameIsNoWishForTheDefault) {
-  expect_refused({"train", "--resume", ""}, 2, {"--resume"});
-  expect_refused({"train", "--name", ""}, 2, {"--name"});
+  const std::string no_data = "data.name=none";  // so that a refusal that fails to come is no long run
+  expect_refused({"train", "--resume", "", "--set", no_data}, 2, {"--resume: must not be empty"});
+  expect_refused({"train", "--name", "", "--set", no_data}, 2, {"--name: must not be empty"});
+  expect_refused({"train", "", "--set", no_data}, 2, {"recipe: must not be empty"});
+  expect_refused({"eval", "run", "--weights", ""}, 2, {"--weights: must not be empty"});
+  expect_refused({"eval", "", "--weights", "file"}, 2, {"run: must not be empty"});
+  expect_refused({"export", "run", ""}, 2, {"file: must not be empty"});
+}
+
+TEST_F(BadInput, AnEmptyRootIsAnsweredWithTheFolderThatLeavingItOutMeans) {
+  for (const Arguments& command : std::vector<Arguments>{{"runs"},
+                                                         {"train", "--resume", "a"},
+                                                         {"compare", "a", "b"},
+                                                         {"eval", "a"},
+                                                         {"reproduce", "table1", "--plan"}}) {
+    auto arguments = command;
+    arguments.insert(arguments.end(), {"--root", ""});
+    expect_refused(arguments, 2, {"--root: must not be empty", "leave it out for 'runs'", command[0]});
+  }
+  expect_refused({"data", "list", "--root", ""}, 2, {"--root: must not be empty", "leave it out for 'data'"});
 }
 
 TEST_F(BadInput, ResumingWhatIsNotThere) {

@@ -31,6 +31,22 @@ TEST(CommandLine, AnUnknownCommandIsAnsweredWithTheNearest) {
   EXPECT_NE(complaint({}, 2).find("needs a command: train, eval"), std::string::npos);
 }
 
+TEST(CommandLine, HelpOnAnUnknownCommandIsAnsweredAsTheCommandIs) {
+  EXPECT_EQ(complaint({"evaluate", "--help"}, 2),
+            "sadam: 'sadam' has no command 'evaluate'; did you mean 'eval'? See 'sadam --help'.\n");
+  for (const Arguments& command :
+       std::vector<Arguments>{{"xyzzy"}, {"data", "fetsch"}, {"evaluate", "runs"}}) {
+    auto with_help = command;
+    with_help.emplace_back("--help");
+    EXPECT_EQ(complaint(with_help, 2), complaint(command, 2));
+  }
+  for (const Arguments& command : std::vector<Arguments>{{"data", "--help"}, {"runs", "-h"}}) {
+    const auto ended = run_program(command);
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    EXPECT_NE(ended.out.find("Usage: sadam"), std::string::npos) << ended.out;
+  }
+}
+
 TEST(CommandLine, AnUnknownOptionIsAnsweredWithTheNearestAndTheRightHelp) {
   EXPECT_EQ(complaint({"runs", "--rot=x"}, 2),
             "sadam: 'sadam runs' has no option '--rot'; did you mean '--root'? See 'sadam runs --help'.\n");

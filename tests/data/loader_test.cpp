@@ -5,36 +5,26 @@
 
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "data/numbered_set.h"
+
 namespace sadam::data {
 namespace {
 
-constexpr std::size_t kSide = 5;
-constexpr std::size_t kImageBytes = 3 * kSide * kSide;
-
-// Image i has label i, and byte p of it is (31·i + 7·p) mod 256.
-class NumberedSet : public ImageSet {
- public:
-  explicit NumberedSet(std::size_t size) : size_(size) {}
-  std::size_t size() const override { return size_; }
-  std::int64_t classes() const override { return static_cast<std::int64_t>(size_); }
-  std::size_t pixels() const override { return kSide; }
-  std::int64_t label(std::size_t i) const override { return static_cast<std::int64_t>(i); }
-  void read(std::size_t i, std::uint8_t* out) const override {
-    for (std::size_t p = 0; p < kImageBytes; ++p) out[p] = static_cast<std::uint8_t>(31 * i + 7 * p);
-  }
-
- private:
-  std::size_t size_;
-};
+using samples::epoch_of;
+using samples::expect_equal;
+using samples::kImageBytes;
+using samples::kSide;
+using samples::labels_of;
+using samples::loader_options;
+using samples::NumberedSet;
+using samples::rest_of_epoch;
 
 // Some images cannot be read; and images later in memory are read sooner, so that errors come out of order.
 class DamagedSet : public NumberedSet {
@@ -50,81 +40,6 @@ class DamagedSet : public NumberedSet {
  private:
   std::set<std::size_t> damaged_;
 };
-
-// Images that take as long as the test wants.
-class GatedSet : public NumberedSet {
- public:
-  using NumberedSet::NumberedSet;
-  void read(std::size_t i, std::uint8_t* out) const override {
-    std::unique_lock lock(mutex_);
-    ++reads_;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return open_; });
-    NumberedSet::read(i, out);
-  }
-  void wait_for_reads(std::size_t reads) const {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return reads_ >= reads; });
-  }
-  void open() const {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  std::size_t reads() const {
-    const std::lock_guard lock(mutex_);
-    return reads_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  mutable std::size_t reads_ = 0;
-  mutable bool open_ = false;
-};
-
-// Images so large that a worker takes one at a time (of each only the first few bytes are written).
-class LargeSet : public GatedSet {
- public:
-  using GatedSet::GatedSet;
-  std::size_t pixels() const override { return 200; }
-};
-
-LoaderOptions loader_options(std::size_t batch, int threads = 1, std::uint64_t seed = 1) {
-  LoaderOptions options;
-  options.batch = batch;
-  options.threads = threads;
-  options.seed = seed;
-  return options;
-}
-
-std::vector<Batch> rest_of_epoch(Loader& loader) {
-  std::vector<Batch> batches;
-  for (Batch batch; loader.next(batch);) batches.push_back(batch);
-  return batches;
-}
-
-std::vector<Batch> epoch_of(std::size_t size, const LoaderOptions& options, std::size_t epoch,
-                            std::size_t first = 0) {
-  Loader loader(std::make_shared<NumberedSet>(size), options);
-  loader.start(epoch, first);
-  return rest_of_epoch(loader);
-}
-
-std::vector<std::int64_t> labels_of(const std::vector<Batch>& batches) {
-  std::vector<std::int64_t> labels;
-  for (const auto& batch : batches) labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
-  return labels;
-}
-
-void expect_equal(const std::vector<Batch>& expected, const std::vector<Batch>& actual) {
-  ASSERT_EQ(expected.size(), actual.size());
-  for (std::size_t b = 0; b < expected.size(); ++b) {
-    EXPECT_EQ(expected[b].size, actual[b].size);
-    EXPECT_EQ(expected[b].labels, actual[b].labels);
-    EXPECT_EQ(expected[b].images, actual[b].images);
-  }
-}
 
 std::string loader_refusal(const LoaderOptions& options) {
   try {
@@ -221,84 +136,6 @@ TEST(Loader, StartingInMidEpochDropsWhatWasBeingMade) {
   expect_equal(epoch_of(211, loader_options(5), 3), rest_of_epoch(loader));
 }
 
-TEST(Loader, StartingInMidBatchMakesTheNewBatchWhole) {
-  const auto images = std::make_shared<LargeSet>(16);
-  Loader loader(images, loader_options(8, 2));
-  loader.start(0);
-  images->wait_for_reads(2);  // two images of the first batch are taken, six are not
-  std::thread opener([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until start() has dropped the six
-    images->open();
-  });
-  loader.start(3);
-  opener.join();
-  EXPECT_EQ(labels_of(epoch_of(16, loader_options(8), 3)), labels_of(rest_of_epoch(loader)));
-}
-
-TEST(Loader, MayBeDestroyedAtAnyMoment) {
-  for (std::size_t taken = 0; taken < 60; ++taken) {
-    Loader loader(std::make_shared<NumberedSet>(101), loader_options(2, 1 + static_cast<int>(taken % 4)));
-    if (taken > 0) loader.start(0);
-    Batch batch;
-    for (std::size_t i = 1; i < taken; ++i) loader.next(batch);
-  }
-}
-
-TEST(Loader, DestructionWaitsForTheImageInHandAlone) {
-  const auto images = std::make_shared<GatedSet>(1000);
-  auto loader = std::make_unique<Loader>(images, loader_options(500, 2));
-  loader->start(0);
-  images->wait_for_reads(2);
-  std::thread opener([&] {
-    std::this_thread::sleep_for(
-        std::chrono::milliseconds(20));  // until the destructor has asked them to stop
-    images->open();
-  });
-  loader.reset();
-  opener.join();
-  EXPECT_LT(images->reads(), 1000u);
-}
-
-TEST(Loader, ABatchOfLargeImagesIsSharedByAllWorkers) {
-  const auto images = std::make_shared<LargeSet>(4);
-  Loader loader(images, loader_options(4, 4));
-  loader.start(0);
-  images->wait_for_reads(4);  // hangs if a worker kept all of them to itself
-  images->open();
-  Batch batch;
-  EXPECT_TRUE(loader.next(batch));
-}
-
-TEST(Loader, NoMoreBatchesAreMadeAheadThanAsked) {
-  const auto images = std::make_shared<GatedSet>(100);
-  images->open();
-  auto chosen = loader_options(5, 2);
-  chosen.ahead = 3;
-  Loader loader(images, chosen);
-  loader.start(0);
-  images->wait_for_reads(15);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for what must not happen
-  EXPECT_EQ(15u, images->reads());
-  Batch batch;
-  loader.next(batch);
-  images->wait_for_reads(20);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(20u, images->reads());
-}
-
-TEST(Loader, BuffersAreUsedAgain) {
-  auto chosen = loader_options(4, 2);
-  chosen.ahead = 2;
-  Loader loader(std::make_shared<NumberedSet>(400), chosen);
-  std::set<const float*> buffers;
-  Batch batch;
-  for (std::size_t epoch = 0; epoch < 3; ++epoch) {
-    loader.start(epoch);
-    while (loader.next(batch)) buffers.insert(batch.images.data());
-  }
-  EXPECT_EQ(3u, buffers.size());  // one in each of two slots, one with the caller
-}
-
 TEST(Loader, AnErrorComesAtItsBatchAndIsNotSkipped) {
   auto chosen = loader_options(10, 4);
   chosen.shuffle = false;
@@ -342,21 +179,6 @@ TEST(Loader, TheFirstErrorOfABatchIsTheOneReportedWhicheverComesFirst) {
       EXPECT_STREQ("image 2 is damaged.", error.what());
     }
   }
-}
-
-TEST(Loader, WaitingIsCounted) {
-  const auto images = std::make_shared<GatedSet>(1);
-  Loader loader(images, loader_options(1));
-  EXPECT_EQ(0, loader.waited_seconds());
-  loader.start(0);
-  std::thread opener([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    images->open();
-  });
-  Batch batch;
-  loader.next(batch);
-  opener.join();
-  EXPECT_GT(loader.waited_seconds(), 0);
 }
 
 TEST(Loader, WhatCannotBeDoneIsRefusedWithASentence) {

@@ -96,10 +96,35 @@ TEST_F(RunListTest, RefusesUnknownFieldsWithTheNearestOne) {
     }
     return "";
   };
-  EXPECT_NE(message(where({"optimiser.name=sadam"})).find("did you mean 'optimizer.name'?"),
-            std::string::npos);
-  EXPECT_NE(message({root_, {}, "bets", false}).find("did you mean 'best'?"), std::string::npos);
+  const std::string lists = "'sadam runs --help' lists the columns, 'sadam info recipe' the fields.";
+  EXPECT_EQ(message(where({"optimiser.name=sadam"})),
+            "--where: there is no column or recipe field 'optimiser.name'; did you mean 'optimizer.name'? " +
+                lists);
+  EXPECT_EQ(message({root_, {}, "bets", false}),
+            "--sort: there is no column or recipe field 'bets'; did you mean 'best'? " + lists);
+  // Some seventy names would bury it.
+  EXPECT_EQ(message(where({"nonsense=1"})),
+            "--where: there is no column or recipe field 'nonsense'; " + lists);
   EXPECT_NE(message(where({"sadam"})).find("field=value"), std::string::npos);
+}
+
+TEST_F(RunListTest, AFieldWithoutItsTableAndAHeadingAreAnsweredWithTheName) {
+  const auto meant = [&](const std::string& field) -> std::string {
+    try {
+      list_runs(where({field + "=1"}));
+    } catch (const UsageError& error) {
+      const std::string sentence = error.what();
+      const auto begin = sentence.find("did you mean ");
+      return begin == std::string::npos ? "" : sentence.substr(begin, sentence.find('?') - begin);
+    }
+    return "";
+  };
+  EXPECT_EQ(meant("probes"), "did you mean 'optimizer.probes'");
+  EXPECT_EQ(meant("prbes"), "did you mean 'optimizer.probes'");
+  EXPECT_EQ(meant("weights"), "did you mean 'model.weights'");
+  EXPECT_EQ(meant("factor"), "did you mean 'schedule.factor'");
+  EXPECT_EQ(meant("run"), "did you mean 'name'");
+  EXPECT_EQ(meant("bad probes"), "did you mean 'non_finite_probes'");
 }
 
 TEST_F(RunListTest, ListsTheOthersBesideADamagedRun) {

@@ -24,15 +24,6 @@ std::vector<std::string> keys_of(std::string_view table) {
   return keys;
 }
 
-/// The full names of the fields that have this key in whatever table.
-std::vector<std::string> fields_with_key(std::string_view key) {
-  std::vector<std::string> names;
-  for (const auto& row : field_table()) {
-    if (row.key == key) names.push_back(row.name());
-  }
-  return names;
-}
-
 bool is_table(std::string_view name) {
   const auto& names = table_names();
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -211,6 +211,14 @@ const FieldRow* find_row(std::string_view table, std::string_view key) {
   return found == rows.end() ? nullptr : &*found;
 }
 
+std::vector<std::string> fields_with_key(std::string_view key) {
+  std::vector<std::string> names;
+  for (const auto& row : field_table()) {
+    if (row.key == key) names.push_back(row.name());
+  }
+  return names;
+}
+
 std::string describe(const Allowed& allowed) { return std::visit(DescribeAllowed{}, allowed); }
 
 std::string to_toml(const Slot& slot) { return std::visit(WriteSlot{}, slot); }

@@ -55,6 +55,9 @@ const std::vector<std::string>& table_names();
 /// The row, or null.
 const FieldRow* find_row(std::string_view table, std::string_view key);
 
+/// The full names of the fields that have this key in whatever table: "optimizer.brake", "control.brake".
+std::vector<std::string> fields_with_key(std::string_view key);
+
 /// "2 to 8", "above 0", "a, b or c", "any text", "true or false".
 std::string describe(const Allowed& allowed);
 

@@ -1,0 +1,22 @@
+#include "data/fetch/digest.h"
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace sadam::data {
+namespace {
+
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+TEST(Digest, MatchesKnownAnswers) {
+  const Folder folder;
+  write_text(folder.path / "abc", "abc");  // RFC 1321 and FIPS 180-4
+  EXPECT_EQ(digest_of(folder.path / "abc", Hash::md5, {}), "900150983cd24fb0d6963f7d28e17f72");
+  EXPECT_EQ(digest_of(folder.path / "abc", Hash::sha256, {}),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_TRUE(says(refusal([&] { digest_of(folder.path / "none", Hash::md5, {}); }), "none"));
+}
+
+}  // namespace
+}  // namespace sadam::data
