@@ -148,7 +148,7 @@ TEST_F(BadInput, ResumingWhatIsNotThere) {
 
 TEST_F(BadInput, TwoProcessesOnOneRunFolder) {
   Background first(train({"--set", "train.epochs=1000"}));
-  while (!std::filesystem::exists(path("runs/run/checkpoint.pt"))) {
+  while (!std::filesystem::exists(path("runs/run/checkpoint.pt")) && !first.has_ended()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   expect_refused({"train", "--resume", path("runs/run")}, 1, {path("runs/run"), "another process"});
@@ -171,7 +171,7 @@ TEST_F(BadInput, AnEventsFileCutInTheMiddleOfALine) {
 TEST_F(BadInput, AFullDiskLosesNoEarlierCheckpoint) {
   Background first(train({"--set", "train.epochs=1000"}));
   const auto run = path("runs/run");
-  while (!std::filesystem::exists(run + "/checkpoint.pt"))
+  while (!std::filesystem::exists(run + "/checkpoint.pt") && !first.has_ended())
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   first.signal(SIGKILL);
   first.wait();

@@ -101,8 +101,8 @@ TEST_F(Resume, HangingUpSavesTheRunHoweverOftenItIsSaid) {
                    {"--set", "train.epochs=1000", "--set", "train.checkpoint_every=1000000"});
   Background program(arguments);
   const auto run = folder_.path() / "closed";
-  while (!std::filesystem::exists(run / "events.jsonl") ||
-         std::filesystem::file_size(run / "events.jsonl") == 0)
+  while (!program.has_ended() && (!std::filesystem::exists(run / "events.jsonl") ||
+                                  std::filesystem::file_size(run / "events.jsonl") == 0))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   while (!std::filesystem::exists(run / "checkpoint.pt") && !program.has_ended()) {
     program.signal(SIGHUP);
@@ -120,7 +120,7 @@ TEST_F(Resume, WhereHangingUpIsIgnoredTheRunGoesOn) {
   Background program(begin(folder_.path(), "nohup"));
   ::signal(SIGHUP, SIG_DFL);
   const auto run = folder_.path() / "nohup";
-  while (!std::filesystem::exists(run / "events.jsonl")) {
+  while (!std::filesystem::exists(run / "events.jsonl") && !program.has_ended()) {
     program.signal(SIGHUP);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
