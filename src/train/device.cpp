@@ -39,8 +39,8 @@ c10::Device device_named(const std::string& name) {
 std::vector<std::string> gpu_lines() {
   if (!optim::built_with_cuda()) return {"none (built without CUDA)"};
   std::vector<std::string> lines;
-  const auto count = torch::cuda::device_count();
-  for (std::size_t i = 0; i < count; ++i)
+  const auto count = static_cast<int>(torch::cuda::device_count());
+  for (int i = 0; i < count; ++i)
     lines.push_back("cuda:" + std::to_string(i) + ", " +
                     device_model({c10::kCUDA, static_cast<c10::DeviceIndex>(i)}));
   if (lines.empty()) lines.emplace_back("none answers");
