@@ -33,7 +33,8 @@ constexpr const char* kReproduceHelp =
     "Every S-Adam row gets three controls. matched: AdamW, its step multiplied by the mean brake of the "
     "S-Adam run with\n"
     "the same seed. shuffled: AdamW with that run's brakes in random order. cosine: AdamW, its rate falling "
-    "to zero.";
+    "to zero.\n"
+    "With two seeds or more, differences seed by seed and their standard errors follow the table.";
 
 void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
            const std::map<std::size_t, std::string>& unavailable) {

@@ -8,6 +8,7 @@
 #include "base/quantities.h"
 #include "report/statistics.h"
 #include "report/wrap.h"
+#include "reproduce/paired.h"
 #include "reproduce/result.h"
 
 namespace sadam::reproduce {
@@ -102,7 +103,8 @@ std::vector<Block> blocks_of(const TableRecipe& table, const std::vector<Group>&
     auto title = table.columns[column].title;
     if (leave_out_seeds(block, table.seeds.size()))
       title += table.seeds.size() == 1 ? "; one seed" : fmt::format("; {} seeds", table.seeds.size());
-    blocks.push_back({title, without_empty_columns(block), target ? convergence_note(table, *target) : ""});
+    blocks.push_back({title, without_empty_columns(block), target ? convergence_note(table, *target) : "",
+                      paired_differences(table, groups, column)});
   }
   return blocks;
 }
@@ -134,10 +136,16 @@ std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>
   const auto add = [&](const std::string& sentence) {
     if (!sentence.empty()) text += "\n" + report::wrapped(sentence, width) + "\n";
   };
+  const auto layout = [&](const report::TextTable& table) {
+    return style.markdown ? to_markdown(table) : to_text(table, width);
+  };
   for (const auto& block : blocks_of(plan.table, read.groups)) {
     add((style.markdown ? "## " : "") + block.title);
-    text += "\n" + (style.markdown ? to_markdown(block.table) : to_text(block.table, width));
+    text += "\n" + layout(block.table);
     add(block.convergence);
+    if (block.differences.rows.empty()) continue;
+    add("Seed by seed, in points of accuracy: mean difference ± its standard error.");
+    text += "\n" + layout(block.differences);
   }
   add(controls_note(read.groups));
   for (const auto& [column, why] : unavailable)

@@ -15,7 +15,8 @@ namespace sadam::reproduce {
 struct Block {
   std::string title;
   report::TextTable table;
-  std::string convergence;  ///< what the convergence times mean here; "" where there are none
+  std::string convergence;        ///< what the convergence times mean here; "" where there are none
+  report::TextTable differences;  ///< seed by seed; no rows where there is one seed
 };
 
 /// From whatever runs are there. Columns without a single finished epoch are left out.

@@ -73,6 +73,36 @@ report::Value value_in(const report::TextTable& flat, std::size_t row, const std
   throw std::runtime_error("no column " + key);
 }
 
+// Two seeds with differences of 1 and 2 points: mean 1.5, standard error 0.5.
+TEST(Render, ComparesMethodsSeedBySeed) {
+  const TemporaryFolder folder;
+  const auto plan = plan_in(folder.path(), {1, 2});
+  for (const auto& run : plan.runs) {
+    const bool s_adam = run.control == Control::none && plan.table.rows[run.row].key == "sadam-k2";
+    const double of_seed = run.seed == 1 ? 0.10 : 0.30;  // far more than what the method makes
+    write_run(run, {of_seed + (s_adam ? 0.01 * static_cast<double>(run.seed) : 0), of_seed}, 0.5);
+  }
+  const auto differences = render(plan).at(0).differences;
+  // AdamW less cosine; S-Adam less AdamW, matched, shuffled, cosine.
+  ASSERT_EQ(differences.rows.size(), 5U);
+  EXPECT_EQ(differences.rows[0][2].text, "+0.00 ± 0.00");
+  for (std::size_t row = 1; row < 5; ++row) {
+    EXPECT_EQ(differences.rows[row][0].text, row == 1 ? "S-Adam k=2, authors' code" : "");
+    EXPECT_EQ(differences.rows[row][2].text, "+1.50 ± 0.50");
+    EXPECT_EQ(differences.rows[row][3].text, "+0.00 ± 0.00");
+  }
+  EXPECT_EQ(differences.rows[2][1].text, "matched");
+  EXPECT_NE(to_report(plan, {}, {}).find("Seed by seed"), std::string::npos);
+}
+
+TEST(Render, OneSeedIsComparedWithNothing) {
+  const TemporaryFolder folder;
+  const auto plan = plan_in(folder.path(), {1});
+  for (const auto& run : plan.runs) write_run(run, {0.2}, 0.5);
+  EXPECT_TRUE(render(plan).at(0).differences.rows.empty());
+  EXPECT_EQ(to_report(plan, {}, {}).find("Seed by seed"), std::string::npos);
+}
+
 TEST(Render, AMethodThatNeverConvergesHasAStarForPeopleAndATruthForPrograms) {
   const TemporaryFolder folder;
   const auto plan = plan_in(folder.path(), {1});
