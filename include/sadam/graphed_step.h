@@ -36,7 +36,8 @@ struct GraphOptions {
 ///     for (auto& batch : *loader) step({batch.data.to(torch::kCUDA), batch.target.to(torch::kCUDA)});
 ///
 /// The first step with inputs of a new shape warms up (weights, buffers and random generators stay as they
-/// are) and captures; later ones copy the inputs to where the graph reads them and launch it. The learning
+/// are) and captures; later ones copy the inputs to where the graph reads them and launch it. Inputs may be
+/// on the host: they have been copied when the step returns, so those on the device are faster. The learning
 /// rate and all other options of the groups may change between steps. Dropout draws the same masks in the
 /// base and the probe evaluations (unless the optimizer's noise is `fresh`) and new ones in the next step.
 ///
@@ -44,9 +45,14 @@ struct GraphOptions {
 /// (`.item()`) nor allocate outside torch. Where a step cannot be captured, one warning says why and steps
 /// are taken eagerly, with the same results; so they are on the CPU, without a warning.
 ///
-/// The loss must be that of the module it is given, which may be a replica, not of one that it remembers:
-/// probes of such a loss run in place, after a warning. The module and the optimizer must outlive this, and
-/// the optimizer may not be moved.
+/// Probes run side by side on copies of the module. For that it must be a `torch::nn::Cloneable` that
+/// registers all its parameters, buffers and submodules in `reset()`; tensors that it only has as members are
+/// shared by all copies, and a forward pass may not write them. The loss must be that of the module it is
+/// given, not of one that it remembers. Where either is not so, a warning says it and probes run one after
+/// the other on the module itself.
+///
+/// Gradients are those of the optimizer's parameters; they, like the loss, belong to the graph, and the next
+/// step overwrites them. The module and the optimizer must outlive this, and the optimizer may not be moved.
 class GraphedStep {
  public:
   using Inputs = std::vector<torch::Tensor>;
@@ -62,12 +68,12 @@ class GraphedStep {
   /// For a module holder such as `Net model;` and a loss over its implementation.
   template <class Impl, class LossOf>
   GraphedStep(const torch::nn::ModuleHolder<Impl>& model, Optimizer& optimizer, LossOf loss,
-              const GraphOptions& options = {})
+              const GraphOptions& options = {}, Prepare prepare = nullptr)
       : GraphedStep(std::static_pointer_cast<torch::nn::Module>(model.ptr()), optimizer,
                     Loss([loss](torch::nn::Module& module, const Inputs& inputs) {
                       return loss(static_cast<Impl&>(module), inputs);
                     }),
-                    options) {}
+                    options, std::move(prepare)) {}
 
   GraphedStep(GraphedStep&&) noexcept;
   ~GraphedStep();
@@ -81,7 +87,7 @@ class GraphedStep {
   bool is_captured() const;
   /// Why not, in a sentence; "" if it was.
   const std::string& why_not() const;
-  /// Streams that the probes of the last captured step ran on; 0: in place.
+  /// Streams that the probes of the last step ran on; 0: in place, or none.
   std::int64_t streams() const;
 
   /// What takes the steps: captured on a GPU, eager elsewhere.

@@ -1,15 +1,17 @@
 // How a step becomes a graph: the warm-up, the capture, the replicas, and what is left when one of them
 // fails.
 #include <ATen/autocast_mode.h>
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
 #include <torch/nn/module.h>
+#include <torch/version.h>
 
 #include <algorithm>
-#include <cmath>
+#include <sstream>
 #include <utility>
 
 #include "../../probe/forward_state.h"
@@ -24,10 +26,9 @@ constexpr std::size_t kMostGraphs = 8;
 
 // Why a capture failed. CUDA names what it was doing, which says nothing to who wrote the loss.
 std::string reason_of(const std::exception& error) {
-  const std::string text = error.what();
-  const auto first_line = text.substr(0, text.find('\n'));
-  if (text.find("captur") == std::string::npos) return first_line;
-  return "the loss waits for the device, as .item() does, or allocates outside torch (" + first_line + ")";
+  const auto line = first_line_of(error);
+  if (line.find("captur") == std::string::npos && line.find("STREAM") == std::string::npos) return line;
+  return "the loss waits for the device, as .item() does, or allocates outside torch (" + line + ")";
 }
 
 // While it lives, torch's default generator of a device draws from another state.
@@ -57,6 +58,9 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
                                  [&](const auto& graph) { return graph->work != current; }),
                   captured_.end());
   if (captured_.size() >= kMostGraphs) captured_.clear();
+  check_devices();
+  parameters_ = addresses();
+  const auto streams_wanted = most_streams_;
   for (;;) {
     // All that the evaluations change is put back, whatever happens.
     if (!buffers_)
@@ -70,10 +74,14 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       clear_gradients();
       forward.restore();
     };
-    const auto make_do_without_replicas = [&] {
+    // Gives up what takes memory and is not needed. False if there is nothing left of that.
+    const auto make_do_with_less = [&] {
+      result.reset();
+      if (replicas_.empty() && captured_.empty()) return false;
+      if (!replicas_.empty()) most_streams_ = 0;
       drop_replicas();
-      most_streams_ = 0;
       c10::cuda::CUDACachingAllocator::emptyCache();
+      return true;
     };
     try {
       const auto outside = c10::cuda::getCurrentCUDAStream(device_.index());
@@ -90,9 +98,9 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       c10::cuda::CUDACachingAllocator::emptyCache();
     } catch (const c10::OutOfMemoryError&) {
       undo();
-      if (replicas_.empty()) throw Error("the GPU's memory is used up: use a smaller batch.");
-      make_do_without_replicas();
-      continue;
+      if (make_do_with_less()) continue;
+      most_streams_ = streams_wanted;  // a smaller batch may have them
+      throw Error("the GPU's memory is used up: use a smaller batch.");
     } catch (...) {
       undo();
       throw;
@@ -101,13 +109,9 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       record(*result);
     } catch (const c10::OutOfMemoryError&) {
       undo();
-      result.reset();
-      if (replicas_.empty()) {
-        give_up("the GPU's memory is too short for a graph of its own");
-        return nullptr;
-      }
-      make_do_without_replicas();
-      continue;
+      if (make_do_with_less()) continue;
+      give_up("the GPU's memory is too short for a graph of its own");
+      return nullptr;
     } catch (const std::exception& error) {
       undo();
       give_up(reason_of(error));
@@ -115,11 +119,41 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
     }
     for (const auto& item : work().items()) result->gradients.push_back(item.parameter.grad());
     result->layout = work().layout();
+    result->streams = key.probing ? static_cast<std::int64_t>(replicas_.size()) : 0;
     forward.restore_generators();
-    streams = key.probing ? static_cast<std::int64_t>(replicas_.size()) : 0;
     captured_.push_back(std::move(result));
     return captured_.back().get();
   }
+}
+
+void GraphEngine::check_devices() const {
+  const auto check = [&](const std::string& what, const std::string& name, const at::Tensor& tensor) {
+    if (!tensor.defined() || tensor.device() == device_) return;
+    std::ostringstream sentence;
+    sentence << "GraphedStep: the module's " << what << " '" << name << "' is on " << tensor.device()
+             << " and the optimizer's parameters are on " << device_
+             << ": move the whole module to one device.";
+    throw Error(sentence.str());
+  };
+  for (const auto& entry : request_.module->named_parameters())
+    check("parameter", entry.key(), entry.value());
+  for (const auto& entry : request_.module->named_buffers()) check("buffer", entry.key(), entry.value());
+}
+
+std::vector<const void*> GraphEngine::addresses() const {
+  std::vector<const void*> all;
+  for (const auto& parameter : request_.module->parameters()) all.push_back(parameter.data_ptr());
+  return all;
+}
+
+// Of the optimizer's parameters alone: gradients of others would be written to memory that the graph does not
+// own.
+void GraphEngine::backward(const at::Tensor& loss) const {
+  std::vector<at::Tensor> inputs;
+  for (const auto& group : request_.optimizer->param_groups())
+    for (const auto& parameter : group.params())
+      if (parameter.requires_grad()) inputs.push_back(parameter);
+  loss.backward({}, c10::nullopt, false, inputs);
 }
 
 void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
@@ -139,7 +173,7 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
           "GraphedStep: the loss does not need gradients: compute it from parameters that require them.");
     if (!loss.is_cuda())
       throw Error("GraphedStep: the loss is on the CPU and the parameters are on a GPU: compute it there.");
-    loss.backward();
+    backward(loss);
   }
   Access::check_gradients(*request_.optimizer);
   work().arrange(*request_.optimizer);
@@ -163,14 +197,6 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
   }
 }
 
-// A loss that remembers a module instead of using the one that it is given would see none of the probes.
-bool GraphEngine::loss_follows(const Replica& replica, const Inputs& inputs) const {
-  const at::NoGradGuard no_grad;
-  for (const auto& copies : replica.weights)
-    for (const auto& weights : copies) weights.variable_data().fill_(std::nan(""));
-  return !std::isfinite(evaluate(*replica.module, request_.prepared(inputs)).item<double>());
-}
-
 void GraphEngine::record(Captured& result) {
   auto state = c10::make_intrusive<at::CUDAGeneratorState>();
   const GeneratorScope scope(device_, state);
@@ -191,58 +217,28 @@ void GraphEngine::record(Captured& result) {
   result.generator = std::move(state);
 }
 
-// A capture that broke must be ended all the same, and torch's allocator told so, or the memory is lost.
+// A capture that broke must be ended all the same, and torch's allocators told so, or the memory is lost.
 void GraphEngine::abandon(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t pool, bool ending) const {
-  bool ended = false;
-  try {
-    if (!ending) graph.capture_end();
-    ended = !ending;
-  } catch (const std::exception&) {
-    static_cast<void>(cudaGetLastError());
-  }
-  if (ended) return;
+  const auto try_to = [](const auto& clean_up) {
+    try {
+      clean_up();
+      return true;
+    } catch (const std::exception&) {
+      static_cast<void>(cudaGetLastError());
+      return false;
+    }
+  };
+  if (!ending) try_to([&] { graph.capture_end(); });
+  // A capture that came to its end, whatever failed afterwards, gives its pool back itself.
+  if (try_to([&] { graph.pool(); })) return;
   using namespace c10::cuda::CUDACachingAllocator;
-  try {
-    endAllocateToPool(device_.index(), pool);
-  } catch (const std::exception&) {
-    // it was told already
-  }
-  try {
-    releasePool(device_.index(), pool);
-  } catch (const std::exception&) {
-    // likewise
-  }
-}
-
-// Fresh noise updates a module's buffers in each evaluation, one after the other: a chain.
-bool GraphEngine::is_chained() const {
-  return Access::wide(*s_adam()).noise() == ProbeNoise::fresh && !buffers_->live.empty();
-}
-
-void GraphEngine::make_replicas(const Key& key) {
-  drop_replicas();
-  replicas_made_ = true;
-  replicas_key_ = key;
-  replicas_layout_ = work().layout();
-  replicas_work_ = Access::shared_device_work(*request_.optimizer);
-  const auto& whole = Access::wide(*s_adam());
-  auto wanted = std::min(most_streams_, probes_of(whole));
-  if (is_chained()) wanted = std::min<std::int64_t>(wanted, 1);
-  if (wanted == 0 || is_along_step(whole)) return;
-  if (!can_be_replicated(*request_.module, work().items(), *buffers_)) return;
-  std::size_t free = 0;
-  std::size_t total = 0;
-  C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  const auto allowed = request_.options.replica_memory() >= 0 ? request_.options.replica_memory()
-                                                              : static_cast<std::int64_t>(free / 4);
-  wanted = std::min(wanted, allowed / std::max<std::int64_t>(replica_bytes(*request_.module), 1));
-  try {
-    for (std::int64_t i = 0; i < wanted; ++i)
-      replicas_.push_back(make_replica(*request_.module, work().items(), *buffers_));
-  } catch (const std::exception&) {  // a module that cannot be cloned, or no room for it: in place
-    replicas_.clear();
-    c10::cuda::CUDACachingAllocator::emptyCache();
-  }
+  // Each may have been told already.
+  try_to([&] { endAllocateToPool(device_.index(), pool); });
+  try_to([&] { releasePool(device_.index(), pool); });
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 11)
+  try_to([&] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool); });
+  try_to([&] { at::getHostAllocator(at::kCUDA)->release_pool(pool); });
+#endif
 }
 
 }  // namespace sadam::optim::cuda

@@ -2,6 +2,7 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/nn/module.h>
 
@@ -30,7 +31,14 @@ GraphEngine::GraphEngine(GraphRequest request)
   }
 }
 
-GraphEngine::~GraphEngine() = default;
+GraphEngine::~GraphEngine() {
+  try {
+    const c10::cuda::CUDAGuard guard(device_);
+    drop_replicas();
+  } catch (const std::exception&) {
+    // the device does not answer any more
+  }
+}
 
 DeviceOptimizer& GraphEngine::work() {
   return static_cast<DeviceOptimizer&>(Access::device_work(*request_.optimizer));
@@ -56,6 +64,7 @@ void GraphEngine::give_up(const std::string& reason) {
 
 // Graphs point to them.
 void GraphEngine::drop_replicas() {
+  if (!captured_.empty() || !replicas_.empty()) c10::cuda::device_synchronize();  // they may be at work
   captured_.clear();
   replicas_.clear();
   replicas_made_ = false;
@@ -66,12 +75,14 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
   const c10::cuda::CUDAGuard guard(device_);
   Access::check(optimizer);
   captured = false;
+  streams = 0;
   if (s_adam() != nullptr && Access::wide(*s_adam()).group_by_group() && groups().end > 1 && !impossible_)
     give_up("group_by_group with several groups takes turns between probes and updates");
   if (s_adam() != nullptr && Access::wide(*s_adam()).source() && !impossible_)
     give_up("a direction source of the caller's is asked anew in each step");
   if (impossible_) return eager_step(on_device(inputs), brake);
-  if (buffers_ && !buffers_->fits(*request_.module, Access::buffers(optimizer))) {
+  const bool moved = buffers_ && !buffers_->fits(*request_.module, Access::buffers(optimizer));
+  if (moved || (!captured_.empty() && addresses() != parameters_)) {
     drop_replicas();
     buffers_.reset();
   }
@@ -101,6 +112,7 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
   }
   replay(*graph, inputs);
   captured = true;
+  streams = graph->streams;
   why_not.clear();
   return graph->loss;
 }
@@ -135,7 +147,8 @@ GraphEngine::Captured* GraphEngine::find(const Key& key) {
 void GraphEngine::replay(Captured& graph, const Inputs& inputs) {
   {
     const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < inputs.size(); ++i) graph.inputs[i].copy_(inputs[i], /*non_blocking=*/true);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      graph.inputs[i].copy_(inputs[i], /*non_blocking=*/inputs[i].is_cuda());
   }
   auto generator = at::cuda::detail::getDefaultCUDAGenerator(device_.index());
   const std::lock_guard<std::mutex> lock(generator.mutex());

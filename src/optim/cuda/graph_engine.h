@@ -17,6 +17,12 @@
 
 namespace sadam::optim::cuda {
 
+/// What an exception says, without the stack that torch adds.
+inline std::string first_line_of(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
 class GraphEngine : public GraphedStep::Engine {
  public:
   explicit GraphEngine(GraphRequest request);
@@ -47,6 +53,7 @@ class GraphEngine : public GraphedStep::Engine {
     Key key;
     std::shared_ptr<DeviceWork> work;  // keeps what the graph points to
     std::int64_t layout = 0;
+    std::int64_t streams = 0;
     Inputs inputs;
     at::Tensor loss;
     std::vector<at::Tensor> gradients;                     // of each item
@@ -65,9 +72,13 @@ class GraphEngine : public GraphedStep::Engine {
   /// The whole step on the current stream and, for probes, on those of the replicas. Without `apply` only the
   /// evaluations. `generator` is null outside a capture.
   at::Tensor enqueue(const Inputs& inputs, bool probing, bool apply, at::CUDAGeneratorState* generator);
-  void probe_in_place(const at::Tensor& loss, const Inputs& prepared, const std::function<void()>& rewind);
+  void probe_in_place(const at::Tensor& loss, const Inputs& prepared, const std::function<void()>& rewind,
+                      bool recording);
   at::Tensor evaluate(torch::nn::Module& module, const Inputs& prepared) const;
   void make_replicas(const Key& key);
+  void check_devices() const;
+  std::vector<const void*> addresses() const;
+  void backward(const at::Tensor& loss) const;
   bool loss_follows(const Replica& replica, const Inputs& inputs) const;
   void drop_replicas();
   void abandon(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t pool, bool ending) const;
@@ -82,6 +93,7 @@ class GraphEngine : public GraphedStep::Engine {
   at::Device device_;
   c10::cuda::CUDAStream stream_;  // of warm-ups and captures
   std::vector<std::unique_ptr<Captured>> captured_;
+  std::vector<const void*> parameters_;  // where those of the module were when it was captured
   std::unique_ptr<Buffers> buffers_;
   std::vector<Replica> replicas_;
   bool replicas_made_ = false;

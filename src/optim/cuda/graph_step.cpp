@@ -90,10 +90,10 @@ at::Tensor GraphEngine::enqueue(const Inputs& inputs, bool probing, bool apply,
   }
   if (generator != nullptr && shared) generator->offset_intragraph_ = drawn_after;
 
-  loss.backward();
+  backward(loss);
   device.launches().count_non_finite_gradients();
   if (in_place) {
-    probe_in_place(loss.detach(), prepared, rewind);
+    probe_in_place(loss.detach(), prepared, rewind, /*recording=*/generator != nullptr);
     if (generator != nullptr && shared) generator->offset_intragraph_ = drawn_after;
   } else if (probing && numbers.shape().slopes) {
     const auto rule = directions_of(Access::wide(*s_adam()), 0);
@@ -123,7 +123,7 @@ at::Tensor GraphEngine::enqueue(const Inputs& inputs, bool probing, bool apply,
 }
 
 void GraphEngine::probe_in_place(const at::Tensor& loss, const Inputs& prepared,
-                                 const std::function<void()>& rewind) {
+                                 const std::function<void()>& rewind, bool recording) {
   auto& device = work();
   auto& numbers = device.numbers();
   const auto& whole = Access::wide(*s_adam());
@@ -141,18 +141,23 @@ void GraphEngine::probe_in_place(const at::Tensor& loss, const Inputs& prepared,
   ProbeTarget target;
   target.from = device.take_snapshot(groups());
   for (const auto& item : device.items()) target.to.push_back({item.parameter});
-  if (precision.was_reduced())
-    evaluate_into(numbers.base());
-  else
-    numbers.base().copy_(loss.reshape({}));
-  for (std::int64_t i = 0; i < probes_of(whole); ++i) {
-    if (is_along_step(whole)) {
-      device.launches().move_along_step(i, groups(), target);
-    } else {
-      device.launches().move(rule, i, groups(), target);
-      if (numbers.shape().slopes) device.launches().add_slope(rule, i, i, groups());
+  try {
+    if (precision.was_reduced())
+      evaluate_into(numbers.base());
+    else
+      numbers.base().copy_(loss.reshape({}));
+    for (std::int64_t i = 0; i < probes_of(whole); ++i) {
+      if (is_along_step(whole)) {
+        device.launches().move_along_step(i, groups(), target);
+      } else {
+        device.launches().move(rule, i, groups(), target);
+        if (numbers.shape().slopes) device.launches().add_slope(rule, i, i, groups());
+      }
+      evaluate_into(numbers.probed(i));
     }
-    evaluate_into(numbers.probed(i));
+  } catch (...) {
+    if (!recording) device.restore_snapshot(groups());  // what is only recorded has moved nothing
+    throw;
   }
   device.restore_snapshot(groups());
   copy_tensors(after);

@@ -1,6 +1,7 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "optim/cuda/support.h"
@@ -15,12 +16,11 @@ TEST(GraphedStepFallback, ALossThatWaitsForTheDeviceIsTakenEagerly) {
   auto reference = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
   SAdam eager(*reference, SAdamOptions(1e-2).probes(2));
-  int evaluations = 0;
   GraphedStep step(net, optimizer, [&](SmallNetImpl& n, const Batch& b) {
-    ++evaluations;
     auto loss = loss_of(n, b);
     return loss.item<double>() < 1e9 ? loss : loss * 0;
   });
+  ::testing::internal::CaptureStderr();
   for (int i = 0; i < 4; ++i) {
     const auto batch = make_batch(i);
     step(batch);
@@ -28,6 +28,10 @@ TEST(GraphedStepFallback, ALossThatWaitsForTheDeviceIsTakenEagerly) {
     EXPECT_NE(step.why_not().find("waits for the device"), std::string::npos) << step.why_not();
     eager.step([&] { return loss_of(*reference, batch); });
   }
+  const auto said = ::testing::internal::GetCapturedStderr();
+  const auto first = said.find("cannot be captured");
+  EXPECT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find("cannot be captured", first + 1), std::string::npos) << "said once: " << said;
   EXPECT_TRUE(equal(state_of(*net), state_of(*reference)));
   EXPECT_EQ(optimizer.totals().steps, 4);
 }
@@ -144,20 +148,27 @@ TEST(GraphedStepFallback, AnotherThreadMayUseTheDeviceDuringACapture) {
   auto net = make_net();
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
   GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  step(make_batch(0, 1));  // libraries have been set up
   std::atomic<bool> stop = false;
+  std::atomic<int> taken = 0;
   std::atomic<int> failures = 0;
   std::thread other([&] {
-    std::vector<void*> taken;
-    while (!stop && taken.size() < 20000) {  // not through torch, which would take care
-      taken.push_back(nullptr);
-      if (cudaMalloc(&taken.back(), 256) != cudaSuccess) ++failures;
+    std::vector<void*> all;
+    while (!stop) {  // not through torch, which would take care
+      all.push_back(nullptr);
+      if (cudaMalloc(&all.back(), 256) != cudaSuccess) ++failures;
+      ++taken;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
-    for (void* const memory : taken) cudaFree(memory);
+    for (void* const memory : all) cudaFree(memory);
   });
+  while (taken == 0) std::this_thread::yield();
+  const int before = taken;
   for (std::int64_t size = 2; size < 12; ++size) {  // each is a capture
     step(make_batch(0, size));
     EXPECT_TRUE(step.is_captured()) << step.why_not();
   }
+  EXPECT_GT(taken - before, 10);
   stop = true;
   other.join();
   EXPECT_EQ(failures, 0);

@@ -86,6 +86,24 @@ TEST(ShortMemory, ProbesAreInPlaceWhereReplicasDoNotFit) {
   EXPECT_TRUE(in_place);
 }
 
+// What a graph for another shape holds is given up for the one that is needed.
+TEST(ShortMemory, AGraphForAnotherShapeGivesWay) {
+  SKIP_WITHOUT_GPU();
+  torch::manual_seed(1);
+  Wide net;
+  net->to(torch::kCUDA);
+  AdamW optimizer(*net, AdamWOptions(1e-3));
+  GraphedStep step(net, optimizer, wide_loss);
+  const auto large = wide_batch(8192);  // 128 MiB, and as much for each intermediate result
+  const auto larger = wide_batch(9000);
+  step(large);
+  ASSERT_TRUE(step.is_captured()) << step.why_not();
+  const ShortMemory scope(300);
+  EXPECT_NO_THROW(step(larger));
+  EXPECT_NO_THROW(step(large));
+  EXPECT_EQ(optimizer.totals().steps, 3);
+}
+
 TEST(ShortMemory, AStepThatDoesNotFitAtAllSaysSoAndTheNextOneWorks) {
   SKIP_WITHOUT_GPU();
   torch::manual_seed(1);

@@ -1,0 +1,79 @@
+// Which replicas a captured step probes on, and whether its loss follows them.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/rand_like.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <cuda_runtime_api.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "../../probe/forward_state.h"
+#include "../access.h"
+#include "graph_engine.h"
+
+namespace sadam::optim::cuda {
+
+// Fresh noise updates a module's buffers in each evaluation, one after the other: a chain.
+bool GraphEngine::is_chained() const {
+  return Access::wide(*s_adam()).noise() == ProbeNoise::fresh && !buffers_->live.empty();
+}
+
+void GraphEngine::make_replicas(const Key& key) {
+  drop_replicas();
+  replicas_made_ = true;
+  replicas_key_ = key;
+  replicas_layout_ = work().layout();
+  replicas_work_ = Access::shared_device_work(*request_.optimizer);
+  const auto& whole = Access::wide(*s_adam());
+  auto wanted = std::min(most_streams_, probes_of(whole));
+  if (is_chained()) wanted = std::min<std::int64_t>(wanted, 1);
+  if (wanted == 0 || is_along_step(whole)) return;
+  if (!can_be_replicated(*request_.module, work().items(), *buffers_)) return;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  const auto allowed = request_.options.replica_memory() >= 0 ? request_.options.replica_memory()
+                                                              : static_cast<std::int64_t>(free / 4);
+  wanted = std::min(wanted, allowed / std::max<std::int64_t>(replica_bytes(*request_.module), 1));
+  try {
+    for (std::int64_t i = 0; i < wanted; ++i)
+      replicas_.push_back(make_replica(*request_.module, work().items(), *buffers_));
+  } catch (const c10::OutOfMemoryError&) {  // in place, then
+    replicas_.clear();
+    c10::cuda::CUDACachingAllocator::emptyCache();
+  } catch (const std::exception& error) {
+    replicas_.clear();
+    most_streams_ = 0;
+    TORCH_WARN("sadam: the module cannot be copied, so probes run one after the other on the module itself: ",
+               "derive it from torch::nn::Cloneable (", first_line_of(error), ")");
+  }
+}
+
+// A loss that remembers a module instead of using the one that it is given would see none of the probes: it
+// is the same whatever the weights of the replica. They are changed by little and upwards, so that what is
+// positive stays so.
+bool GraphEngine::loss_follows(const Replica& replica, const Inputs& inputs) const {
+  const at::NoGradGuard no_grad;
+  const auto prepared = request_.prepared(inputs);
+  buffers_->keep();
+  const probe::ForwardState before(buffers_->live, device_);
+  const auto evaluated = [&] {
+    before.restore();
+    copy_tensors(replica.buffers);
+    return evaluate(*replica.module, prepared).item<double>();
+  };
+  const double first = evaluated();
+  for (const auto& copies : replica.weights) {
+    if (copies.empty()) continue;
+    const auto weights = copies.front().variable_data();
+    const auto changed = weights + 0.01 * (weights.abs() + 0.1) * at::rand_like(weights);
+    for (const auto& copy : copies) copy.variable_data().copy_(changed);
+  }
+  const double second = evaluated();
+  before.restore();
+  return !(std::abs(first - second) <= 1e-6 * std::abs(first));
+}
+
+}  // namespace sadam::optim::cuda

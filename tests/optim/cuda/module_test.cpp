@@ -1,0 +1,182 @@
+// Modules and losses of all kinds, under capture.
+#include "optim/cuda/support.h"
+
+namespace sadam::optim::cuda_test {
+namespace {
+
+torch::Tensor loss_of_small(SmallNetImpl& net, const Batch& batch) { return loss_of(net, batch); }
+
+// Its kernel stops the device for good when it meets a NaN.
+TEST(GraphedModule, ALossThatTakesNumbersBetween0And1IsCaptured) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net();
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) {
+    return torch::binary_cross_entropy(torch::sigmoid(n.forward(b[0])).select(1, 0),
+                                       b[1].to(torch::kFloat) / 5);
+  });
+  for (int i = 0; i < 3; ++i) step(make_batch(i));
+  EXPECT_TRUE(step.is_captured()) << step.why_not();
+  EXPECT_EQ(step.streams(), 2);
+  EXPECT_EQ(optimizer.totals().steps, 3);
+}
+
+// Weights of zero, and classes that are all alike to it.
+TEST(GraphedModule, ANetworkThatStartsFromZeroIsProbedOnReplicas) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  {
+    const torch::NoGradGuard no_grad;
+    net->fc->weight.zero_();
+    net->fc->bias.zero_();
+  }
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+  GraphedStep step(net, optimizer, loss_of_small);
+  step(make_batch(0));
+  EXPECT_EQ(step.streams(), 2);
+}
+
+TEST(GraphedModule, GradientsOutsideTheOptimizerAreLeftAlone) {
+  SKIP_WITHOUT_GPU();
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> states[2];
+  for (const bool captured : {false, true}) {
+    auto net = make_net(0);  // all of which requires gradients
+    SAdam optimizer(net->fc->parameters(), SAdamOptions(1e-2).probes(2));
+    GraphedStep step(net, optimizer, loss_of_small, GraphOptions().capture(captured));
+    for (int i = 0; i < 8; ++i) {
+      step(make_batch(i, i % 3 == 2 ? 5 : 8));
+      net->zero_grad();
+      if (captured) {
+        EXPECT_TRUE(step.is_captured()) << step.why_not();
+        EXPECT_FALSE(net->conv->weight.grad().defined());
+      }
+    }
+    states[captured] = state_of(*net);
+  }
+  EXPECT_TRUE(equal(states[0], states[1]));
+}
+
+TEST(GraphedModule, AnErrorInAnyEvaluationLeavesTheWeightsAsTheyWere) {
+  SKIP_WITHOUT_GPU();
+  for (const std::int64_t streams : {-1, 0})
+    for (int failing = 1; failing <= 8; ++failing) {
+      auto net = make_net();
+      SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
+      int evaluation = 0;
+      GraphedStep step(
+          net, optimizer,
+          [&](SmallNetImpl& n, const Batch& b) {
+            if (++evaluation == failing) throw Error("this one fails.");
+            return loss_of(n, b);
+          },
+          GraphOptions().streams(streams));
+      const auto before = state_of(*net);
+      bool failed = false;
+      try {
+        step(make_batch(0));
+      } catch (const Error&) {
+        failed = true;
+      }
+      if (failed) {
+        EXPECT_TRUE(equal(state_of(*net), before)) << "evaluation " << failing << ", streams " << streams;
+        EXPECT_EQ(optimizer.totals().steps, 0);
+        step(make_batch(0));
+      }
+      EXPECT_EQ(optimizer.totals().steps, 1);  // captured, or, where the capture failed, eager
+    }
+}
+
+TEST(GraphedModule, AFrozenParameterThatWasReplacedReachesTheGraph) {
+  SKIP_WITHOUT_GPU();
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> states[2];
+  for (const bool captured : {false, true}) {
+    auto net = make_net(0);
+    net->conv->weight.set_requires_grad(false);
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    GraphedStep step(net, optimizer, loss_of_small, GraphOptions().capture(captured));
+    for (int i = 0; i < 3; ++i) step(make_batch(i));
+    net->conv->weight.set_data(net->conv->weight.detach() * -2);
+    for (int i = 3; i < 6; ++i) step(make_batch(i));
+    EXPECT_EQ(step.is_captured(), captured) << step.why_not();
+    states[captured] = state_of(*net);
+  }
+  EXPECT_TRUE(equal(states[0], states[1]));
+}
+
+TEST(GraphedModule, ABufferOnTheCpuIsNamed) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  net->register_buffer("forgotten", torch::zeros({3}));
+  SAdam optimizer(net->parameters(), SAdamOptions(1e-2));
+  GraphedStep step(net, optimizer, loss_of_small);
+  try {
+    step(make_batch(0));
+    ADD_FAILURE() << "nothing was refused";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("forgotten"), std::string::npos) << error.what();
+  }
+}
+
+TEST(GraphedModule, StreamsAreThoseOfTheLastStep) {
+  SKIP_WITHOUT_GPU();
+  auto net = make_net(0);
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(3).interval(2));
+  GraphedStep step(net, optimizer, loss_of_small);
+  for (int i = 0; i < 6; ++i) {
+    step(make_batch(i));
+    EXPECT_EQ(step.streams(), i % 2 == 0 ? 3 : 0) << "step " << i;
+  }
+}
+
+// The caller may refill its memory as soon as the step returns.
+TEST(GraphedModule, InputsOnTheHostAreCopiedBeforeTheStepReturns) {
+  SKIP_WITHOUT_GPU();
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> states[2];
+  for (const bool from_host : {false, true}) {
+    auto net = make_net(0);
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    GraphedStep step(net, optimizer, loss_of_small);
+    const auto images = torch::empty({8, 3, 6, 6}).pin_memory();
+    const auto labels = torch::empty({8}, torch::kLong).pin_memory();
+    for (int i = 0; i < 20; ++i) {
+      const auto batch = make_batch(i);
+      if (from_host) {
+        images.copy_(batch[0]);
+        labels.copy_(batch[1]);
+        step({images, labels});
+      } else {
+        step(batch);
+      }
+    }
+    states[from_host] = state_of(*net);
+  }
+  EXPECT_TRUE(equal(states[0], states[1]));
+}
+
+TEST(GraphedModule, WhatDoesNotDependOnTheWeightsCanBePreparedOnce) {
+  SKIP_WITHOUT_GPU();
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> states[2];
+  for (const bool prepares : {false, true}) {
+    auto net = make_net(0);
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    GraphedStep::Prepare prepare;
+    if (prepares) prepare = [](const Batch& b) { return Batch{b[0] * 2, b[1]}; };
+    GraphedStep step(
+        net, optimizer,
+        [prepares](SmallNetImpl& n, const Batch& b) {
+          return loss_of(n, {prepares ? b[0] : b[0] * 2, b[1]});
+        },
+        GraphOptions(), prepare);
+    for (int i = 0; i < 4; ++i) step(make_batch(i));
+    EXPECT_TRUE(step.is_captured()) << step.why_not();
+    states[prepares] = state_of(*net);
+  }
+  EXPECT_TRUE(equal(states[0], states[1]));
+}
+
+}  // namespace
+}  // namespace sadam::optim::cuda_test
