@@ -71,7 +71,7 @@ class GraphedStep {
               const GraphOptions& options = {}, Prepare prepare = nullptr)
       : GraphedStep(std::static_pointer_cast<torch::nn::Module>(model.ptr()), optimizer,
                     Loss([loss](torch::nn::Module& module, const Inputs& inputs) {
-                      return loss(static_cast<Impl&>(module), inputs);
+                      return loss(dynamic_cast<Impl&>(module), inputs);
                     }),
                     options, std::move(prepare)) {}
 

@@ -24,6 +24,9 @@ struct Access {
       optimizer.check();
   }
   static void check_gradients(const Optimizer& optimizer) { optimizer.check_gradients(); }
+  static void require_a_gradient(const Optimizer& optimizer, const char* caller) {
+    optimizer.require_a_gradient(caller);
+  }
   static const std::vector<at::Tensor>& buffers(const Optimizer& optimizer) { return optimizer.buffers_; }
   static at::Device device(const Optimizer& optimizer) { return optimizer.device(); }
   static DeviceWork& device_work(Optimizer& optimizer) { return optimizer.device_work(); }

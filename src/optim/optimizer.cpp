@@ -146,6 +146,7 @@ void Optimizer::check_parameters(const std::vector<OptimizerParamGroup>& groups)
 }
 
 void Optimizer::check() {
+  if (!defaults_) throw Error("this optimizer was moved from: use the one that it was moved to.");
   std::vector<const void*> current;
   for (const auto& group : param_groups())
     for (const auto& tensor : group.params()) {
@@ -201,6 +202,7 @@ torch::Tensor Optimizer::evaluate(const LossClosure& closure, optim::BeforeStep&
     before.forget_gradients();
     loss.backward();
     check_gradients();
+    require_a_gradient(caller);
     return loss.detach();
   } catch (...) {
     before.restore();
@@ -240,6 +242,15 @@ void Optimizer::check_gradients() const {
                     "changing a model.");
     }
   }
+}
+
+void Optimizer::require_a_gradient(const char* caller) const {
+  for (const auto& group : param_groups())
+    for (const auto& parameter : group.params())
+      if (parameter.grad().defined()) return;
+  throw Error(std::string(caller) +
+              ": no parameter of the optimizer received a gradient: compute the loss from the model that it "
+              "trains.");
 }
 
 at::Device Optimizer::device() const {

@@ -92,6 +92,7 @@ void SAdam::check_combination(const SAdamOptions& whole) {
 
 // Checks everything and lets the groups follow the optimizer's own options. Changes nothing a user could see.
 void SAdam::prepare() {
+  if (!defaults_) throw Error("this optimizer was moved from: use the one that it was moved to.");
   check_options(defaults(), "");
   check();
   for (auto& group : param_groups()) static_cast<SAdamOptions&>(group.options()).inherit_from(wide());

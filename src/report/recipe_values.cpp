@@ -15,8 +15,10 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool optimizer_field_applies(std::string_view optimizer, std::string_view field) {
+bool optimizer_field_applies(const train::Recipe& recipe, std::string_view field) {
+  const auto& optimizer = recipe.optimizer.name;
   if (is_one_of(field, {"name", "lr"})) return true;
+  if (field == "bias_correction") return optimizer == "sadam" || recipe.control.kind != "none";
   if (is_one_of(field, {"momentum", "l1"})) return optimizer == "prox_sgd";
   if (is_one_of(field, {"beta1", "beta2", "eps", "weight_decay"})) return optimizer != "prox_sgd";
   return optimizer == "sadam";
@@ -41,10 +43,11 @@ Cell cell_of(double number) { return {number, fmt::format("{}", number)}; }
 Cell cell_of(bool truth) { return {truth, truth ? "true" : "false"}; }
 
 /// What the optimizer would be if nothing but its name and preset were given.
-train::Recipe plain_optimizer(const train::OptimizerRecipe& optimizer) {
+train::Recipe plain_optimizer(const train::Recipe& recipe) {
   train::Recipe plain;
-  plain.optimizer.name = optimizer.name;
-  plain.optimizer.preset = optimizer.preset;
+  plain.optimizer.name = recipe.optimizer.name;
+  plain.optimizer.preset = recipe.optimizer.preset;
+  plain.control.kind = recipe.control.kind;  // decides which fields count
   train::fill_in_preset(plain.optimizer);
   return plain;
 }
@@ -55,7 +58,7 @@ bool field_applies(const train::Recipe& recipe, std::string_view name) {
   const auto dot = name.find('.');
   const auto section = name.substr(0, dot);
   const auto field = dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
-  if (section == "optimizer") return optimizer_field_applies(recipe.optimizer.name, field);
+  if (section == "optimizer") return optimizer_field_applies(recipe, field);
   if (section == "schedule") return schedule_field_applies(recipe.schedule.name, field);
   if (section == "control") return control_field_applies(recipe.control.kind, field);
   if (section == "model" && is_one_of(field, {"bits", "dropout"})) return recipe.model.name == "qatnet";
@@ -91,7 +94,7 @@ std::string short_optimizer(const train::Recipe& recipe) {
   if (recipe.control.kind == "constant") text += fmt::format(" {}", recipe.control.brake);
   if (recipe.schedule.name != "constant") text += ' ' + recipe.schedule.name;
 
-  auto plain = plain_optimizer(optimizer);
+  auto plain = plain_optimizer(recipe);
   plain.optimizer.probes = optimizer.probes;
   const auto before = recipe_values(plain);
   const auto now = recipe_values(recipe);

@@ -100,6 +100,8 @@ train::Recipe control_recipe(Control control, const train::Recipe& row, const st
     recipe.schedule = {};
     recipe.schedule.name = "cosine";
   } else {
+    // Without the correction the first steps are three times as long, which has nothing to do with a brake.
+    recipe.optimizer.bias_correction = row.optimizer.bias_correction;
     recipe.control.kind = to_string(control);
     recipe.control.run = run.string();
   }

@@ -117,10 +117,13 @@ std::string controls_note(const std::vector<Group>& groups) {
   };
   std::string note;
   if (has(Control::matched))
-    note += "matched: AdamW, its steps multiplied by the mean brake of the row above, seed by seed.";
+    note +=
+        "matched: AdamW with the bias correction of the row above, its steps multiplied by that row's mean "
+        "brake, "
+        "seed by seed.";
   if (has(Control::shuffled))
     note += std::string(note.empty() ? "" : " ") +
-            "shuffled: AdamW, its steps multiplied by that row's brakes in random order.";
+            "shuffled: the same, multiplied by that row's brakes in random order.";
   return note;
 }
 

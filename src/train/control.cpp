@@ -32,6 +32,8 @@ void settle_control(Recipe& recipe) {
   if (static_cast<std::int64_t>(epochs) < controlled.train.epochs)
     throw UsageError("control.run: the run in " + control.run +
                      " is not finished: go on with it first (sadam train --resume " + control.run + ").");
+  // Without the correction the first steps are three times as long, which has nothing to do with a brake.
+  recipe.optimizer.bias_correction = controlled.optimizer.bias_correction;
   if (control.kind != "matched") return;
   const auto brakes = brakes_of_run(control.run);
   control.brake = std::accumulate(brakes.begin(), brakes.end(), 0.0) / static_cast<double>(brakes.size());

@@ -39,7 +39,12 @@ SAdamOptions s_adam_options(const Recipe& recipe) {
 
 // AdamW that takes a factor on its step: S-Adam with its probes switched off.
 SAdamOptions braked_adamw_options(const OptimizerRecipe& r) {
-  return SAdamOptions(r.lr).betas({r.beta1, r.beta2}).eps(r.eps).weight_decay(r.weight_decay).damping(0);
+  return SAdamOptions(r.lr)
+      .betas({r.beta1, r.beta2})
+      .eps(r.eps)
+      .weight_decay(r.weight_decay)
+      .bias_correction(value_in(kBiasCorrectionNames, r.bias_correction, "optimizer.bias_correction"))
+      .damping(0);
 }
 
 AdamWOptions adamw_options(const OptimizerRecipe& r) {

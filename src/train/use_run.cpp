@@ -58,11 +58,12 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
   const auto data = DataSets().open(recipe.data);
   const auto device = device_named(recipe.train.device);
   const auto network = network_of(paths, recipe, data);
-  network.classifier->module().to(device);
   const TrainingPrecision precision(precision_named(recipe.train.precision), device.is_cuda());
   data::Loader loader(data.test, loader_options(settled, data, false));
-  const auto result =
-      within_memory([&] { return evaluate(*network.classifier, loader, data.test->pixels(), stop); });
+  const auto result = within_memory([&] {
+    network.classifier->module().to(device);
+    return evaluate(*network.classifier, loader, data.test->pixels(), stop);
+  });
   if (!result) return std::nullopt;
   return RunEvaluation{*result, network.position.step(), network.position.epoch};
 }

@@ -300,5 +300,29 @@ TEST(BadSource, OfAnotherShapeIsNamedAndNothingHasChanged) {
   EXPECT_FALSE(net->parameters()[0].grad().defined());
 }
 
+TEST(BadInput, AnOptimizerThatWasMovedFromSaysSo) {
+  NoisyNet net;
+  const Batch batch;
+  SAdam optimizer(*net);
+  AdamW adamw(*net);
+  const SAdam elsewhere(std::move(optimizer));
+  const AdamW adamw_elsewhere(std::move(adamw));
+  const auto loss_fn = [&] { return loss_of(net, batch); };
+  expect_refused([&] { optimizer.step(loss_fn); }, {"moved"});
+  expect_refused([&] { adamw.step(loss_fn); }, {"moved"});
+}
+
+TEST(BadInput, ALossOfAnotherModelIsRefusedAndChangesNothing) {
+  NoisyNet net;
+  NoisyNet other;
+  const Batch batch;
+  SAdam optimizer(*net);
+  const auto before = copies(net->parameters());
+  expect_refused([&] { optimizer.step([&] { return loss_of(other, batch); }); },
+                 {"no parameter", "gradient"});
+  expect_same_bits(before, net->parameters());
+  EXPECT_EQ(optimizer.totals().steps, 0);
+}
+
 }  // namespace
 }  // namespace sadam

@@ -37,6 +37,27 @@ TEST(GraphedStepOnTheCpu, TakesTheOptimizersOwnSteps) {
   expect_same_bits(ended[0], ended[1]);
 }
 
+TEST(GraphedStepOnTheCpu, TakesTorchsOwnModules) {
+  torch::nn::Sequential model(torch::nn::Linear(6, 4), torch::nn::ReLU(), torch::nn::Linear(4, 3));
+  const Batch batch;
+  SAdam optimizer(*model, SAdamOptions(0.01));
+  GraphedStep step(model, optimizer, [](auto& net, const Inputs& b) {
+    return torch::nn::functional::cross_entropy(net.forward(b[0]), b[1]);
+  });
+  const double first = step({batch.inputs, batch.targets}).item<double>();
+  for (int i = 0; i < 20; ++i) step({batch.inputs, batch.targets});
+  EXPECT_LT(step({batch.inputs, batch.targets}).item<double>(), first);
+}
+
+TEST(GraphedStepOnTheCpu, RefusesALossOfAnotherModel) {
+  NoisyNet trained;
+  NoisyNet other;
+  const Batch batch;
+  SAdam optimizer(*trained, SAdamOptions(0.01));
+  GraphedStep step(other, optimizer, loss_on);
+  expect_refused([&] { step({batch.inputs, batch.targets}); }, {"no parameter", "gradient"});
+}
+
 TEST(GraphedStepOnTheCpu, TakesABrakeOfTheCallers) {
   torch::manual_seed(3);
   NoisyNet net;

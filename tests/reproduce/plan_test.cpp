@@ -88,6 +88,7 @@ TEST(Plan, EverySAdamRowHasItsControlsAfterItAndEachColumnOneCosine) {
     EXPECT_LT(controlled, &run);
     EXPECT_EQ(controlled->seed, run.seed);
     EXPECT_EQ(controlled->row, run.row);
+    EXPECT_EQ(controlled->recipe.optimizer.bias_correction, run.recipe.optimizer.bias_correction);
   }
   const auto* const cosine = find_run(plan, "runs/table1/cifar100/adamw.cosine/seed-7");
   ASSERT_NE(cosine, nullptr);

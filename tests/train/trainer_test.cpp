@@ -170,6 +170,22 @@ TEST(Trainer, AMatchedControlTakesTheMeanBrakeAndAShuffledOneTheSameBrakes) {
   EXPECT_EQ(found, brakes);
 }
 
+// A run whose brake never brakes and its control are the same training, if they start alike.
+TEST(Trainer, AControlHasTheBiasCorrectionOfTheRunItControls) {
+  const TemporaryFolder folder;
+  auto recipe = small_recipe();
+  recipe.optimizer.damping = 0;
+  recipe.optimizer.bias_correction = "none";
+  const auto free = run(folder.path() / "sadam", recipe);
+  recipe.optimizer = {};
+  recipe.optimizer.name = "adamw";
+  recipe.control.run = (folder.path() / "sadam").string();
+  recipe.control.kind = "matched";
+  const auto matched = run(folder.path() / "matched", recipe);
+  ASSERT_EQ(matched.steps.size(), free.steps.size());
+  for (std::size_t i = 0; i < free.steps.size(); ++i) EXPECT_EQ(matched.steps[i].loss, free.steps[i].loss);
+}
+
 // The first process stops before its first step; from then on the S-Adam run may go.
 TEST(Trainer, AControlThatGoesOnNeedsItsSAdamRunNoMore) {
   const TemporaryFolder folder;

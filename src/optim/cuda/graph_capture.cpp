@@ -176,6 +176,7 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
     backward(loss);
   }
   Access::check_gradients(*request_.optimizer);
+  Access::require_a_gradient(*request_.optimizer, "GraphedStep");
   work().arrange(*request_.optimizer);
   if (key.probing) {
     const bool fit = replicas_made_ && replicas_key_.training == key.training &&

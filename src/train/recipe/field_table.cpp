@@ -91,7 +91,7 @@ std::vector<FieldRow> make_field_table() {
       {SADAM_FIELD(optimizer, noise), OneOf{{"shared", "fresh"}},
        "sadam: whether the probes of a step see its dropout masks or draw their own"},
       {SADAM_FIELD(optimizer, bias_correction), OneOf{{"adamw", "reference", "none"}},
-       "sadam: how the zero start of Adam's averages is made up for"},
+       "sadam, controls: how the zero start of Adam's averages is made up for"},
       {SADAM_FIELD(optimizer, interval), Integers{1, billion}, "sadam: probe every so many steps"},
       {SADAM_FIELD(optimizer, cap), above_zero, "sadam: ρ is cut off here"},
       {SADAM_FIELD(optimizer, lgi_eps), at_least_zero, "sadam: keeps ρ small where the loss is flat"},
