@@ -67,7 +67,7 @@ std::filesystem::path weights_file(const Recipe& recipe) {
   const auto fetch = recipe.model.name == "resnet18"
                          ? "get torchvision's with 'sadam data fetch resnet18" + root + "', or "
                          : "";
-  throw Error(places + ": " + fetch + "give the path of the weights in model.weights.");
+  throw Error(places + ": " + fetch + "give the path of the weights (model.weights, or --weights of eval).");
 }
 
 Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer last_layer) {

@@ -82,7 +82,7 @@ TEST_F(Reproduce, WeightsAreFoundBesideTheData) {
   const auto missing = at_data("none.safetensors");
   EXPECT_EQ(missing.status, 1);
   EXPECT_EQ(missing.err, "sadam: none.safetensors is neither here nor in " + path("data") +
-                             ": give the path of the weights in model.weights.\n");
+                             ": give the path of the weights (model.weights, or --weights of eval).\n");
   // A path is taken at its word.
   EXPECT_NE(at_data("./own.safetensors").err.find("./own.safetensors is not there"), std::string::npos);
 }
