@@ -15,6 +15,13 @@ inline std::string decimal(double value, int digits) {
   return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "nan";
 }
 
+/// A fraction in per cent, without the last digits that a product in binary adds: 34.95 for 0.3495, and not
+/// 34.949999999999996.
+inline double percent(double fraction) {
+  const double scaled = std::round(fraction * 1e12);
+  return std::isfinite(scaled) ? scaled / 1e10 : 100 * fraction;
+}
+
 /// "3.2 s", "42 s", "3:25", "1:02:03"; "–" for a time that is not known.
 inline std::string duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e12) return "–";

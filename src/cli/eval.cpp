@@ -85,7 +85,7 @@ void evaluate_now(const EvalArguments& arguments) {
   const auto& result = *evaluation;
   if (arguments.json) {
     nlohmann::json json = {
-        {"accuracy", 100 * result.accuracy}, {"loss", result.loss}, {"images", result.images}};
+        {"accuracy", base::percent(result.accuracy)}, {"loss", result.loss}, {"images", result.images}};
     if (has_run) json.update({{"step", result.step}, {"epoch", result.epoch}});
     std::cout << json << '\n';
     return;

@@ -80,7 +80,7 @@ Measure measure(std::string key, std::string title, std::function<std::string(do
 std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
   using Run = const RunSummary&;
   const auto percent = [](std::optional<double> fraction) {
-    return fraction ? std::optional(100 * *fraction) : std::nullopt;
+    return fraction ? std::optional(base::percent(*fraction)) : std::nullopt;
   };
   const auto size = [](double bytes) { return base::memory(std::llround(bytes)); };
   const auto milliseconds = [](double seconds) { return base::decimal(1000 * seconds, 1) + " ms"; };
@@ -122,7 +122,8 @@ std::vector<Measure> accuracy_of(const std::vector<Entrant>& entrants) {
         measure(name, "accuracy, %, epoch " + name, digits(2), entrants, [&](const RunSummary& run) {
           const auto found = std::find_if(run.epochs.begin(), run.epochs.end(),
                                           [&](const auto& epoch) { return epoch.epoch == number; });
-          return found == run.epochs.end() ? std::nullopt : std::optional(100 * found->test_accuracy);
+          return found == run.epochs.end() ? std::nullopt
+                                           : std::optional(base::percent(found->test_accuracy));
         }));
   }
   return measures;

@@ -40,7 +40,7 @@ Cell number_cell(const std::optional<double>& value, int digits) {
 }
 
 Cell percent_cell(const std::optional<double>& fraction) {
-  return fraction ? Cell::number(100 * *fraction, 2) : Cell();
+  return fraction ? Cell::number(base::percent(*fraction), 2) : Cell();
 }
 
 Cell duration_cell(const std::optional<double>& seconds) {

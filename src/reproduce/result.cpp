@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/quantities.h"
 #include "report/statistics.h"
 
 namespace sadam::reproduce {
@@ -18,7 +19,7 @@ std::vector<double> values_of(const Group& group, const Get& get) {
 }
 
 std::optional<double> in_percent(std::optional<double> fraction) {
-  return fraction ? std::optional(100 * *fraction) : std::nullopt;
+  return fraction ? std::optional(base::percent(*fraction)) : std::nullopt;
 }
 
 bool brakes_at_all(const RunSummary& run) {
