@@ -53,6 +53,8 @@ struct GraphOptions {
 ///
 /// Gradients are those of the optimizer's parameters; they, like the loss, belong to the graph, and the next
 /// step overwrites them. The module and the optimizer must outlive this, and the optimizer may not be moved.
+/// All of the module must be on the optimizer's device. While a step is captured, other threads may use the
+/// device, but neither wait for all of it nor draw from torch's default generator.
 class GraphedStep {
  public:
   using Inputs = std::vector<torch::Tensor>;

@@ -85,7 +85,7 @@ class Optimizer : public torch::optim::Optimizer {
 
   /// Refuses a gradient that the kernels cannot read.
   void check_gradients() const;
-  /// Throws where none has one: the loss is of another model.
+  /// Throws where none has one though one should: the loss is of another model.
   void require_a_gradient(const char* caller) const;
 
   /// Whether a step moves this parameter: it is not frozen and has a gradient.

@@ -56,6 +56,10 @@ torch::Tensor GraphedStep::Engine::eager_step(const Inputs& inputs, std::optiona
   const auto prepared = request_.prepared(inputs);
   const auto loss_fn = [&] { return request_.loss(*request_.module, prepared); };
   auto& optimizer = *request_.optimizer;
+  if (!protects_buffers_) {  // as a captured step does, whether the optimizer knows the module or not
+    optimizer.protect(request_.module->buffers());
+    protects_buffers_ = true;
+  }
   if (!brake) return optimizer.step(loss_fn);
   if (!optim::Access::device(optimizer).is_cpu()) {
     optim::Access::check(optimizer);

@@ -39,6 +39,9 @@ class GraphedStep::Engine {
   torch::Tensor eager_step(const Inputs& inputs, std::optional<double> brake);
 
   GraphRequest request_;
+
+ private:
+  bool protects_buffers_ = false;
 };
 
 namespace optim {

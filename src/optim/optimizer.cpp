@@ -245,9 +245,13 @@ void Optimizer::check_gradients() const {
 }
 
 void Optimizer::require_a_gradient(const char* caller) const {
+  bool wanted = false;
   for (const auto& group : param_groups())
-    for (const auto& parameter : group.params())
+    for (const auto& parameter : group.params()) {
       if (parameter.grad().defined()) return;
+      wanted = wanted || parameter.requires_grad();
+    }
+  if (!wanted) return;  // all are frozen, for now
   throw Error(std::string(caller) +
               ": no parameter of the optimizer received a gradient: compute the loss from the model that it "
               "trains.");

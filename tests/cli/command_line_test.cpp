@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 
 #include "base/display_width.h"
@@ -72,8 +73,8 @@ TEST(CommandLine, AFolderOfRunsThatIsNotThereIsAFailureAndAnEmptyOneIsNot) {
             "There are no runs below " + root + "; 'sadam train' makes one.\n");
 }
 
-// What the program prints on a terminal of so many columns.
-std::string on_terminal(const Arguments& arguments, std::size_t columns) {
+// What the program prints on a terminal of so many columns; none where there are no terminals.
+std::optional<std::string> on_terminal(const Arguments& arguments, std::size_t columns) {
   const char* const program = std::getenv("SADAM_PROGRAM");
   std::vector<std::string> words = {program == nullptr ? "" : program};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -85,6 +86,7 @@ std::string on_terminal(const Arguments& arguments, std::size_t columns) {
   size.ws_col = static_cast<unsigned short>(columns);
   int terminal = -1;
   const auto process = ::forkpty(&terminal, nullptr, nullptr, &size);
+  if (process < 0) return std::nullopt;
   if (process == 0) {
     ::execv(pointers[0], pointers.data());
     ::_exit(127);
@@ -114,7 +116,11 @@ std::size_t widest_line(const std::string& text) {
 TEST(CommandLine, TablesFitTheTerminalAndHaveTheirFullWidthElsewhere) {
   const Arguments fields = {"info", "recipe"};
   EXPECT_GT(widest_line(run_program(fields).out), 100U);
-  for (const std::size_t columns : {80, 100}) EXPECT_LE(widest_line(on_terminal(fields, columns)), columns);
+  for (const std::size_t columns : {80, 100}) {
+    const auto shown = on_terminal(fields, columns);
+    if (!shown) GTEST_SKIP() << "this machine makes no terminals";
+    EXPECT_LE(widest_line(*shown), columns);
+  }
   EXPECT_EQ(on_terminal(fields, 500), run_program(fields).out);
 }
 

@@ -49,6 +49,16 @@ TEST(GraphedStepOnTheCpu, TakesTorchsOwnModules) {
   EXPECT_LT(step({batch.inputs, batch.targets}).item<double>(), first);
 }
 
+// An optimizer made from parameters knows nothing of batch norm.
+TEST(GraphedStepOnTheCpu, LeavesBuffersAsOneEvaluationDoes) {
+  NoisyNet net;
+  const Batch batch;
+  SAdam optimizer(net->parameters(), SAdamOptions(0.01).probes(4));
+  GraphedStep step(net, optimizer, loss_on);
+  for (int i = 0; i < 3; ++i) step({batch.inputs, batch.targets});
+  EXPECT_EQ(net->norm->num_batches_tracked.item<std::int64_t>(), 3);
+}
+
 TEST(GraphedStepOnTheCpu, RefusesALossOfAnotherModel) {
   NoisyNet trained;
   NoisyNet other;

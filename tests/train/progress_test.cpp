@@ -271,11 +271,13 @@ using Stream = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 /// The far end of a terminal that nobody sits at, and the end programs write to.
 struct FakeTerminal {
-  Stream keyboard{fdopen(posix_openpt(O_RDWR | O_NOCTTY), "r+"), std::fclose};
+  Stream keyboard{nullptr, std::fclose};  // null, as the screen, where there are no terminals
   Stream screen{nullptr, std::fclose};
 
   FakeTerminal() {
-    const int number = fileno(keyboard.get());
+    const int number = posix_openpt(O_RDWR | O_NOCTTY);
+    if (number < 0) return;
+    keyboard.reset(fdopen(number, "r+"));
     if (grantpt(number) != 0 || unlockpt(number) != 0) return;
     screen.reset(std::fopen(ptsname(number), "w"));
   }

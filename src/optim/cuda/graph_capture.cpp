@@ -78,6 +78,12 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
     const auto make_do_with_less = [&] {
       result.reset();
       if (replicas_.empty() && captured_.empty()) return false;
+      if (!captured_.empty()) {
+        TORCH_WARN_ONCE(
+            "sadam: the GPU's memory is too short for graphs of several shapes at a time, so each new shape "
+            "is "
+            "captured anew: use batches of one size.");
+      }
       if (!replicas_.empty()) most_streams_ = 0;
       drop_replicas();
       c10::cuda::CUDACachingAllocator::emptyCache();
@@ -103,6 +109,7 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       throw Error("the GPU's memory is used up: use a smaller batch.");
     } catch (...) {
       undo();
+      most_streams_ = streams_wanted;
       throw;
     }
     try {
@@ -153,7 +160,7 @@ void GraphEngine::backward(const at::Tensor& loss) const {
   for (const auto& group : request_.optimizer->param_groups())
     for (const auto& parameter : group.params())
       if (parameter.requires_grad()) inputs.push_back(parameter);
-  loss.backward({}, c10::nullopt, false, inputs);
+  if (!inputs.empty()) loss.backward({}, c10::nullopt, false, inputs);
 }
 
 void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
@@ -184,7 +191,14 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
                      replicas_work_ == Access::shared_device_work(*request_.optimizer);
     if (!fit) {
       make_replicas(key);
-      if (!replicas_.empty() && !loss_follows(replicas_.front(), inputs)) {
+      bool follows = true;
+      try {
+        if (!replicas_.empty()) follows = loss_follows(replicas_.front(), inputs);
+      } catch (...) {
+        drop_replicas();  // they have not been checked
+        throw;
+      }
+      if (!follows) {
         TORCH_WARN(
             "sadam: the loss is the same whatever the weights of the module that it is given, so probes run "
             "one "

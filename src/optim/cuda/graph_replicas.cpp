@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "../../probe/forward_state.h"
+#include "../../probe/precision.h"
 #include "../access.h"
 #include "graph_engine.h"
 
@@ -56,6 +57,7 @@ void GraphEngine::make_replicas(const Key& key) {
 // positive stays so.
 bool GraphEngine::loss_follows(const Replica& replica, const Inputs& inputs) const {
   const at::NoGradGuard no_grad;
+  const probe::FullPrecision precision(/*cuda=*/true);  // as the probes have
   const auto prepared = request_.prepared(inputs);
   buffers_->keep();
   const probe::ForwardState before(buffers_->live, device_);

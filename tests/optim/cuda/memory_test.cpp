@@ -100,7 +100,9 @@ TEST(ShortMemory, AGraphForAnotherShapeGivesWay) {
   ASSERT_TRUE(step.is_captured()) << step.why_not();
   const ShortMemory scope(300);
   EXPECT_NO_THROW(step(larger));
+  EXPECT_TRUE(step.is_captured()) << step.why_not();
   EXPECT_NO_THROW(step(large));
+  EXPECT_TRUE(step.is_captured()) << step.why_not();
   EXPECT_EQ(optimizer.totals().steps, 3);
 }
 
