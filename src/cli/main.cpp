@@ -2,9 +2,11 @@
 #include <sadam/version.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "base/allocation.h"
 #include "base/usage_error.h"
@@ -39,6 +41,17 @@ int finish_output() {
   return std::cout ? 0 : fail("cannot write to standard output: is the disk full?", 1);
 }
 
+// CLI11 takes them in reverse order. "help train" is what some programs call "train --help".
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -55,7 +68,7 @@ int main(int argc, char** argv) {
        {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare, add_info})
     add(app);
   try {
-    app.parse(argc, argv);
+    app.parse(words_of(argc, argv));
     return finish_output();
   } catch (const CLI::ParseError& error) {
     if (is_help_on_unknown_command(app, error)) return fail(parse_failure(app, error), 2);

@@ -65,6 +65,14 @@ TEST(CommandLine, WhatCannotBeWrittenIsAFailure) {
   }
 }
 
+TEST(CommandLine, HelpIsAlsoACommand) {
+  EXPECT_EQ(run_program({"help"}).out, run_program({"--help"}).out);
+  const auto train = run_program({"help", "train"});
+  EXPECT_EQ(train.status, 0);
+  EXPECT_EQ(train.out, run_program({"train", "--help"}).out);
+  EXPECT_EQ(run_program({"help", "nonsense"}).status, 2);
+}
+
 TEST(CommandLine, AFolderOfRunsThatIsNotThereIsAFailureAndAnEmptyOneIsNot) {
   const TemporaryFolder folder;
   const auto root = folder.path().string();
