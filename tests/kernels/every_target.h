@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "random_values.h"
 
 namespace sadam::kernels {
 
@@ -47,15 +48,6 @@ inline const std::vector<std::int64_t>& awkward_sizes() {
                                                   16,  17,  31,   33,   63,   64,    65,    127,
                                                   128, 129, 2047, 2048, 2049, 32767, 32768, 100003};
   return sizes;
-}
-
-template <class T>
-std::vector<T> random_values(std::int64_t count, unsigned seed, double low = -2, double high = 2) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<double> uniform(low, high);
-  std::vector<T> values(static_cast<std::size_t>(count));
-  for (auto& value : values) value = static_cast<T>(uniform(engine));
-  return values;
 }
 
 /// A copy whose first element is not where an allocator would put it: aligned to T and to nothing more.

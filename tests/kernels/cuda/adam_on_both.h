@@ -39,10 +39,10 @@ struct AdamArrays {
       : sizes(given), coefficients(coefficients_of_all(given.size())), on_gpu_coefficients(coefficients) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const auto seed = static_cast<unsigned>(4 * i);
-      w.push_back(random_numbers<T>(sizes[i], seed));
-      m.push_back(random_numbers<T>(sizes[i], seed + 1, -0.1, 0.1));
-      v.push_back(random_numbers<T>(sizes[i], seed + 2, 1e-6, 0.1));
-      g.push_back(random_numbers<T>(sizes[i], seed + 3));
+      w.push_back(random_values<T>(sizes[i], seed));
+      m.push_back(random_values<T>(sizes[i], seed + 1, -0.1, 0.1));
+      v.push_back(random_values<T>(sizes[i], seed + 2, 1e-6, 0.1));
+      g.push_back(random_values<T>(sizes[i], seed + 3));
       on_gpu_w.emplace_back(w.back(), offset);
       on_gpu_m.emplace_back(m.back(), offset);
       on_gpu_v.emplace_back(v.back(), offset);

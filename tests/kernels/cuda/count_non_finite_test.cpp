@@ -16,7 +16,7 @@ void expect_all_counted() {
   auto sizes = many_sizes();
   sizes.insert(sizes.end(), odd_sizes().begin(), odd_sizes().end());
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    auto values = random_numbers<T>(sizes[i], static_cast<unsigned>(i));
+    auto values = random_values<T>(sizes[i], static_cast<unsigned>(i));
     if (sizes[i] > 0 && i % 5 == 0) values.back() = std::numeric_limits<T>::max();  // is finite
     for (std::size_t k = 0; k < values.size(); k += 1 + i % 7 * 50) {
       values[k] = bad[k % 4];
@@ -35,7 +35,7 @@ TEST(CudaCountNonFinite, AddsEveryNanAndInfinityInFloat) { expect_all_counted<fl
 TEST(CudaCountNonFinite, AddsEveryNanAndInfinityInDouble) { expect_all_counted<double>(); }
 
 TEST(CudaCountNonFinite, FindsNoneAmongFiniteNumbers) {
-  const DeviceArray<float> values(random_numbers<float>(100003, 1));
+  const DeviceArray<float> values(random_values<float>(100003, 1));
   const DeviceArray<std::int64_t> out({0});
   CountNonFinite<float> launch;
   launch.segments = {{values.data(), 100003}};

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "../random_values.h"
+
 namespace sadam::kernels::cuda {
 
 inline void require(cudaError_t error) {
@@ -86,15 +88,6 @@ inline std::vector<std::int64_t> many_sizes() {
     sizes.push_back(i % 13 == 5 ? 0 : static_cast<std::int64_t>(engine() % limit));
   }
   return sizes;
-}
-
-template <class T>
-std::vector<T> random_numbers(std::int64_t count, unsigned seed, double low = -2, double high = 2) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<double> uniform(low, high);
-  std::vector<T> values(static_cast<std::size_t>(count));
-  for (auto& value : values) value = static_cast<T>(uniform(engine));
-  return values;
 }
 
 /// Bit for bit: a NaN equals itself, and −0 is not 0.

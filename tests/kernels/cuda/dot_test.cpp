@@ -18,7 +18,7 @@ struct ManyDots {
     launch.scale = 0.5;
     long double sum = 0;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const auto g = random_numbers<T>(sizes[i], static_cast<unsigned>(i));
+      const auto g = random_values<T>(sizes[i], static_cast<unsigned>(i));
       const auto z = direction_on_gpu<T>(key, distribution, first, sizes[i]);
       const bool scaled = i % 2 == 0;
       const double factor = scaled ? 0.5 * inverse.value() : 0.5;
@@ -70,7 +70,7 @@ TEST(CudaDot, AddsTheProductsWithTheDirectionInDouble) { expect_the_sum<double>(
 TEST(CudaDot, AgreesWithTheCpu) {
   const DeviceArray<std::int64_t> step({42});
   const DeviceArray<double> none({1.0});
-  const auto g = random_numbers<double>(100003, 0);
+  const auto g = random_values<double>(100003, 0);
   ManyDots<double> dots({9, step.data(), 4}, Distribution::normal, 5, {100003}, none);
   kernels::Dot<double> twin;
   twin.key = {9, 42, 4};

@@ -9,7 +9,7 @@ namespace {
 
 template <class T>
 std::vector<T> awkward_values(std::int64_t count) {
-  auto values = random_numbers<T>(count, static_cast<unsigned>(count));
+  auto values = random_values<T>(count, static_cast<unsigned>(count));
   for (std::size_t i = 0; i < values.size(); i += 50) values[i] = i % 100 == 0 ? T{0} : -T{0};
   return values;
 }
@@ -87,7 +87,7 @@ TEST(CudaFakeQuantize, KeepsNansAndInfinities) {
 
 TEST(CudaAbsoluteMaximum, SeesEveryElement) {
   for (const std::int64_t place : {0, 1, 4095, 4096, 77777, 100002}) {
-    auto values = random_numbers<float>(100003, 1);
+    auto values = random_values<float>(100003, 1);
     values[static_cast<std::size_t>(place)] = -50;
     EXPECT_EQ(maximum_on_gpu(values), 50) << place;
     values[static_cast<std::size_t>(place)] = -std::numeric_limits<float>::infinity();

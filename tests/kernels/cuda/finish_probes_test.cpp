@@ -8,7 +8,7 @@ namespace sadam::kernels::cuda {
 namespace {
 
 std::vector<double> losses_around(double base, std::int64_t count) {
-  auto losses = random_numbers<double>(count, 8, -0.02, 0.03);
+  auto losses = random_values<double>(count, 8, -0.02, 0.03);
   for (auto& loss : losses) loss += base;
   return losses;
 }
@@ -77,7 +77,7 @@ TEST(CudaFinishProbes, FollowsEveryStatistic) {
   for (const auto statistic : {Statistic::variance, Statistic::unbiased_variance, Statistic::residual}) {
     for (const std::int64_t count : {1, 2, 5, 256, 300}) {
       const auto losses = losses_around(1.5, count);
-      const auto slopes = random_numbers<double>(count, 9, -2, 2);
+      const auto slopes = random_values<double>(count, 9, -2, 2);
       const StepOnGpu step(losses, slopes);
       auto launch = step.finish();
       launch.statistic = statistic;

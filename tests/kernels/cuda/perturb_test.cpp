@@ -63,7 +63,7 @@ struct ManyPerturbed {
     unsigned seed = 0;
     const auto sizes = many_sizes();
     for (const auto count : sizes) {
-      host_base.push_back(random_numbers<T>(count, ++seed));
+      host_base.push_back(random_values<T>(count, ++seed));
       host_out.emplace_back(host_base.back().size());
       base.emplace_back(host_base.back(), seed % 3);
       out.emplace_back(std::vector<T>(host_base.back().size(), T{9}), seed % 2);
@@ -122,7 +122,7 @@ TEST(CudaPerturb, ReadsTheStepWhenItRuns) {
 TEST(CudaPerturb, MayWriteOverItsBase) {
   const DeviceArray<std::int64_t> step({kStep});
   for (const auto distribution : {Distribution::normal, Distribution::rademacher}) {
-    const auto base = random_numbers<float>(5001, 1);
+    const auto base = random_values<float>(5001, 1);
     const DeviceArray<float> from(base), apart(base), in_place(base);
     Perturb<float> launch;
     launch.key = {11, step.data(), 2};
