@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "support/refusal.h"
 #include "support/temporary_folder.h"
 
 namespace sadam::testing {
@@ -33,23 +34,6 @@ inline void write_text(const std::filesystem::path& path, const std::string& con
 inline std::string text_of_file(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
-
-/// What the exception says that `attempt` throws; a failure and nothing if it throws none of this kind.
-template <class Exception = Error, class Attempt>
-std::string refusal(const Attempt& attempt) {
-  try {
-    attempt();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
-
-inline ::testing::AssertionResult says(const std::string& sentence, const std::string& part) {
-  if (sentence.find(part) != std::string::npos) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "it says: " << sentence;
 }
 
 /// Another process that runs `work` and ends with the status it returns (99 for an exception).

@@ -17,11 +17,14 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.h"
 #include "support/temporary_folder.h"
 
 namespace sadam::data::testing {
 
 namespace fs = std::filesystem;
+using sadam::testing::refusal;
+using sadam::testing::says;
 
 /// A fresh folder that goes with the object.
 class Folder {
@@ -97,23 +100,6 @@ inline std::string archive_of(const std::vector<Member>& members, Packed packed 
   archive_write_close(writer);
   archive_write_free(writer);
   return text_of(file);
-}
-
-/// What the Error says that `attempt` throws.
-template <typename Attempt>
-std::string refusal(Attempt attempt) {
-  try {
-    attempt();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
-
-inline ::testing::AssertionResult says(const std::string& sentence, const std::string& part) {
-  if (sentence.find(part) != std::string::npos) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "it says: " << sentence;
 }
 
 /// Runs `action` in a process of its own; what waitpid says of its end.

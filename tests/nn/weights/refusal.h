@@ -1,4 +1,4 @@
-// The sentence with which something is refused.
+// How readers of weights refuse what they are given.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,26 +9,12 @@
 
 #include "nn/weights/pth_builder.h"
 #include "sadam/error.h"
+#include "support/refusal.h"
 
 namespace sadam::weights::testing {
 
-/// What the Error says that `attempt` throws; a failure and nothing if it throws none. Any other exception
-/// escapes.
-template <typename Attempt>
-std::string refusal(Attempt attempt) {
-  try {
-    attempt();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
-
-inline ::testing::AssertionResult says(const std::string& sentence, const std::string& part) {
-  if (sentence.find(part) != std::string::npos) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "it says: " << sentence;
-}
+using sadam::testing::refusal;
+using sadam::testing::says;
 
 /// Every proper prefix of a valid file, each in a buffer of its own, so that a sanitizer sees a read past the
 /// end.

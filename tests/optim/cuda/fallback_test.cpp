@@ -78,7 +78,7 @@ TEST(GraphedStepFallback, ANetworkCanBeCapturedAfterAnotherCouldNot) {
   }
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
-  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  GraphedStep step(net, optimizer, loss_of);
   step(make_batch(0));
   EXPECT_TRUE(step.is_captured()) << step.why_not();
 }
@@ -98,9 +98,7 @@ TEST(GraphedStepFallback, ReplicasThatDoNotFitLeaveTheProbesInPlace) {
   SKIP_WITHOUT_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
-  GraphedStep step(
-      net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); },
-      GraphOptions().replica_memory(0));
+  GraphedStep step(net, optimizer, loss_of, GraphOptions().replica_memory(0));
   step(make_batch(0));
   EXPECT_TRUE(step.is_captured());
   EXPECT_EQ(step.streams(), 0);
@@ -125,9 +123,7 @@ TEST(GraphedStepFallback, AModuleWithoutACloneIsProbedInPlace) {
 
 TEST(GraphedStepFallback, ALossThatRemembersItsModuleIsProbedInPlace) {
   SKIP_WITHOUT_GPU();
-  const Deterministic deterministic;
-  std::vector<torch::Tensor> states[2];
-  for (const bool remembers : {false, true}) {
+  expect_the_same([&](bool remembers) {
     auto net = make_net();
     SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
     torch::manual_seed(5);
@@ -135,19 +131,18 @@ TEST(GraphedStepFallback, ALossThatRemembersItsModuleIsProbedInPlace) {
       return loss_of(remembers ? *net : given, b);
     });
     for (int i = 0; i < 4; ++i) step(make_batch(i));
-    ASSERT_TRUE(step.is_captured()) << step.why_not();
+    EXPECT_TRUE(step.is_captured()) << step.why_not();
     EXPECT_EQ(step.streams(), remembers ? 0 : 3);
     EXPECT_GT(optimizer.summary().lgi, 0);
-    states[remembers] = state_of(*net);
-  }
-  EXPECT_TRUE(equal(states[0], states[1]));
+    return state_of(*net);
+  });
 }
 
 TEST(GraphedStepFallback, AnotherThreadMayUseTheDeviceDuringACapture) {
   SKIP_WITHOUT_GPU();
   auto net = make_net();
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
-  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  GraphedStep step(net, optimizer, loss_of);
   step(make_batch(0, 1));  // libraries have been set up
   std::atomic<bool> stop = false;
   std::atomic<int> taken = 0;
@@ -178,7 +173,7 @@ TEST(GraphedStepFallback, AnOptimizerThatWasMovedAwayIsRefused) {
   SKIP_WITHOUT_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2));
-  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  GraphedStep step(net, optimizer, loss_of);
   step(make_batch(0));
   const SAdam elsewhere(std::move(optimizer));
   EXPECT_THROW(step(make_batch(1)), Error);
@@ -188,7 +183,7 @@ TEST(GraphedStepFallback, OnlySAdamTakesABrake) {
   SKIP_WITHOUT_GPU();
   auto net = make_net(0);
   AdamW optimizer(*net);
-  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  GraphedStep step(net, optimizer, loss_of);
   EXPECT_THROW(step(make_batch(0), 0.5), Error);
 }
 

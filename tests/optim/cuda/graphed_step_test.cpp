@@ -20,8 +20,7 @@ void expect_graphs_equal_eager(const Options& options, const GraphOptions& graph
     auto net = make_net();
     Optimizer optimizer(*net, options);
     torch::manual_seed(5);
-    GraphedStep graphed(
-        net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); }, graph_options);
+    GraphedStep graphed(net, optimizer, loss_of, graph_options);
     for (int i = 0; i < 9; ++i) {
       const auto batch = make_batch(i, i % 4 == 3 ? 5 : 8);  // another shape now and then
       if (before_step) before_step(optimizer, i);
@@ -97,7 +96,7 @@ TEST(GraphedStep, DropoutRepeatsItsMaskWithinAStepAndNotInTheNext) {
   auto net = make_net(0.5);
   // So close to the weights that float32 does not move: what differs is the masks.
   SAdam optimizer(*net, SAdamOptions(0).weight_decay(0).probes(3).radius(1e-20));
-  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  GraphedStep step(net, optimizer, loss_of);
   const auto batch = make_batch(0);
   step(batch);
   const auto first = optimizer.summary();
@@ -113,7 +112,7 @@ TEST(GraphedStep, CapturingChangesNothing) {
   auto net = make_net();
   SAdam optimizer(*net, SAdamOptions(0).weight_decay(0).probes(2));
   torch::manual_seed(5);
-  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  GraphedStep step(net, optimizer, loss_of);
   step(make_batch(0));
   const auto captured = state_of(*net);
   auto plain = make_net();
@@ -127,7 +126,7 @@ TEST(GraphedStep, ASkippedStepChangesNothing) {
   SKIP_WITHOUT_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
-  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  GraphedStep step(net, optimizer, loss_of);
   auto batch = make_batch(0);
   step(batch);
   const auto before = state_of(*net);
@@ -141,33 +140,24 @@ TEST(GraphedStep, ASkippedStepChangesNothing) {
 
 TEST(GraphedStep, AGivenBrakeIsWhatTheSplitFormDoes) {
   SKIP_WITHOUT_GPU();
-  const Deterministic deterministic;
-  std::vector<torch::Tensor> states[2];
-  for (const bool captured : {false, true}) {
+  expect_the_same([&](bool captured) {
     auto net = make_net(0);
     SAdam optimizer(*net, SAdamOptions(1e-2).damping(0));
-    GraphedStep step(
-        net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); },
-        GraphOptions().capture(captured));
+    GraphedStep step(net, optimizer, loss_of, GraphOptions().capture(captured));
     for (int i = 0; i < 5; ++i) step(make_batch(i), 0.5 + 0.1 * i);
     EXPECT_EQ(step.is_captured(), captured);
     EXPECT_NEAR(optimizer.summary().brake, 0.9, 1e-15);
-    states[captured] = state_of(*net);
-  }
-  EXPECT_TRUE(equal(states[0], states[1]));
+    return state_of(*net);
+  });
 }
 
 TEST(GraphedStep, WhateverMayChangeBetweenStepsReachesTheGraph) {
   SKIP_WITHOUT_GPU();
-  const Deterministic deterministic;
-  std::vector<torch::Tensor> states[2];
-  for (const bool captured : {false, true}) {
+  expect_the_same([&](bool captured) {
     auto net = make_net();
     SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
     torch::manual_seed(5);
-    GraphedStep step(
-        net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); },
-        GraphOptions().capture(captured));
+    GraphedStep step(net, optimizer, loss_of, GraphOptions().capture(captured));
     auto& whole = static_cast<SAdamOptions&>(optimizer.defaults());
     auto& group = static_cast<SAdamOptions&>(optimizer.param_groups()[0].options());
     const std::vector<std::function<void()>> changes = {
@@ -185,33 +175,27 @@ TEST(GraphedStep, WhateverMayChangeBetweenStepsReachesTheGraph) {
       changes[i]();
       step(make_batch(static_cast<std::int64_t>(i)));
       step(make_batch(static_cast<std::int64_t>(i) + 100));
-      ASSERT_EQ(step.is_captured(), captured) << step.why_not();
+      EXPECT_EQ(step.is_captured(), captured) << step.why_not();
     }
-    states[captured] = state_of(*net);
-  }
-  EXPECT_TRUE(equal(states[0], states[1]));
+    return state_of(*net);
+  });
 }
 
 // Runs `change` in the middle, eagerly and captured, and compares what comes out.
 void expect_a_change_to_reach_the_graph(const std::function<void(SmallNet&)>& change,
                                         std::int64_t size_afterwards = 8) {
-  const Deterministic deterministic;
-  std::vector<torch::Tensor> states[2];
-  for (const bool captured : {false, true}) {
+  expect_the_same([&](bool captured) {
     auto net = make_net();
     SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
     torch::manual_seed(5);
-    GraphedStep step(
-        net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); },
-        GraphOptions().capture(captured));
+    GraphedStep step(net, optimizer, loss_of, GraphOptions().capture(captured));
     for (int i = 0; i < 3; ++i) step(make_batch(i));
     change(net);
     for (int i = 3; i < 6; ++i) step(make_batch(i, size_afterwards));
     for (int i = 6; i < 8; ++i) step(make_batch(i));
-    ASSERT_EQ(step.is_captured(), captured) << step.why_not();
-    states[captured] = state_of(*net);
-  }
-  EXPECT_TRUE(equal(states[0], states[1]));
+    EXPECT_EQ(step.is_captured(), captured) << step.why_not();
+    return state_of(*net);
+  });
 }
 
 TEST(GraphedStep, WeightsAndBuffersLoadedInBetweenReachTheGraph) {
@@ -236,9 +220,7 @@ TEST(GraphedStep, AutocastingSeesTheNewWeightsInEveryStep) {
     for (const bool captured : {false, true}) {
       auto net = make_net(0);
       SAdam optimizer(*net, SAdamOptions(1e-2).probes(2).damping(damping));
-      GraphedStep step(
-          net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); },
-          GraphOptions().capture(captured));
+      GraphedStep step(net, optimizer, loss_of, GraphOptions().capture(captured));
       probe::PrecisionState before;
       probe::use_autocast(true, at::kBFloat16);
       std::vector<double> losses;
@@ -272,7 +254,7 @@ TEST(GraphedStep, ALoadedStateReachesTheGraph) {
   SKIP_WITHOUT_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
-  GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) { return loss_of(n, b); });
+  GraphedStep step(net, optimizer, loss_of);
   step(make_batch(0));
   step(make_batch(1));
   std::stringstream saved;

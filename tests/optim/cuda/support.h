@@ -10,7 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "support/refusal.h"
+
 namespace sadam::optim::cuda_test {
+
+using sadam::testing::refusal;
+using sadam::testing::says;
 
 #define SKIP_WITHOUT_GPU() \
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU answers, so what runs on one is not tested"
@@ -88,5 +93,13 @@ class Deterministic {
     at::globalContext().setDeterministicCuDNN(false);
   }
 };
+
+/// What two runs leave behind, called with false and with true, is the same to the bit.
+template <class Run>
+void expect_the_same(const Run& run) {
+  const Deterministic deterministic;
+  const std::vector<torch::Tensor> one = run(false);
+  EXPECT_TRUE(equal(one, run(true)));
+}
 
 }  // namespace sadam::optim::cuda_test
