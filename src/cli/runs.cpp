@@ -79,8 +79,10 @@ void list_now(const RunsArguments& arguments) {
   else if (list.found == 0)
     std::cerr << fmt::format("There are no runs below {}; 'sadam train' makes one.\n", root);
   else
-    std::cerr << fmt::format("Below {} there {} {}, and none matches.\n", root,
-                             list.found == 1 ? "is" : "are", base::counted(list.found, "run"));
+    std::cerr << fmt::format("Below {} there {} {}, and none matches{}{}.\n", root,
+                             list.found == 1 ? "is" : "are", base::counted(list.found, "run"),
+                             list.unmet.empty() ? "" : ": ",
+                             base::printable(fmt::format("{}", fmt::join(list.unmet, "; "))));
 
   std::cout.flush();
   for (const auto& problem : list.problems) std::cerr << "sadam: " << base::printable(problem) << '\n';

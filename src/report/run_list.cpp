@@ -1,11 +1,9 @@
 #include "report/run_list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -13,6 +11,7 @@
 #include "base/quantities.h"
 #include "base/quote.h"
 #include "base/usage_error.h"
+#include "report/conditions.h"
 #include "report/irregularities.h"
 #include "report/recipe_values.h"
 #include "report/run_summary.h"
@@ -171,38 +170,6 @@ class RunTable {
   std::vector<std::string> keys_;
 };
 
-struct Condition {
-  std::size_t column;
-  std::string wanted;
-};
-
-Condition condition_of(const std::string& text, const RunTable& table) {
-  const auto equals = text.find('=');
-  if (equals == std::string::npos)
-    throw UsageError("--where takes field=value, such as optimizer.name=sadam, and not '" + text + "'");
-  return {table.index_of(text.substr(0, equals), "--where"), text.substr(equals + 1)};
-}
-
-std::optional<double> number_in(const Value& value) {
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
-  const auto* real = std::get_if<double>(&value);
-  return real && !std::isnan(*real) ? std::optional(*real) : std::nullopt;
-}
-
-/// A number matches however it is written ("0.001", "1e-3"), and as the table shows it ("15.96").
-bool holds(const Condition& condition, const std::vector<Cell>& row) {
-  const auto& cell = row[condition.column];
-  const auto& wanted = condition.wanted;
-  if (std::holds_alternative<std::monostate>(cell.value)) return wanted.empty();
-  if (cell.text == wanted) return true;
-  const auto number = number_in(cell.value);
-  if (!number) return false;
-  double parsed = 0;
-  const auto* end = wanted.data() + wanted.size();
-  const auto [rest, error] = std::from_chars(wanted.data(), end, parsed);
-  return error == std::errc() && rest == end && parsed == *number;
-}
-
 /// Numbers by size, texts by their bytes.
 bool comes_before(const Value& a, const Value& b) {
   const auto x = number_in(a);
@@ -243,8 +210,7 @@ TextTable brief_part(const TextTable& full, const RunTable& table) {
 
 RunList list_runs(const RunQuery& query) {
   const RunTable table;
-  std::vector<Condition> conditions;
-  for (const auto& text : query.where) conditions.push_back(condition_of(text, table));
+  Conditions conditions(query.where, [&](const auto& field) { return table.index_of(field, "--where"); });
   const auto sorted_by = table.index_of(query.sort.empty() ? "name" : query.sort, "--sort");
 
   RunList list;
@@ -254,8 +220,7 @@ RunList list_runs(const RunQuery& query) {
   for (const auto& run : runs) {
     ++list.found;
     auto row = table.row(run);
-    const bool wanted = std::all_of(conditions.begin(), conditions.end(),
-                                    [&](const auto& condition) { return holds(condition, row); });
+    const bool wanted = conditions.hold_of(row);
     // Without its recipe a run cannot be told apart from those that are wanted.
     if (!run.problem.empty() && (wanted || !run.recipe)) {
       list.problems.push_back(run.problem);
@@ -266,6 +231,7 @@ RunList list_runs(const RunQuery& query) {
     listed.push_back(&run);
   }
   list.irregularities = irregularities(listed);
+  list.unmet = conditions.unmet(list.full.columns);
   sort_rows(list.full.rows, sorted_by, query.reverse);
   list.brief = brief_part(list.full, table);
   return list;

@@ -24,8 +24,10 @@ struct RunList {
   /// it cannot be said whether it belongs there.
   std::vector<std::string> problems;
   std::vector<std::string> irregularities;  ///< sentences on steps that were skipped and the like
-  std::size_t found = 0;                    ///< runs below the root, before filtering
-  std::size_t damaged = 0;                  ///< how many of the problems are damaged files
+  /// For each condition that holds of no run: "optimizer.name is adamw or sadam", from what the runs have.
+  std::vector<std::string> unmet;
+  std::size_t found = 0;    ///< runs below the root, before filtering
+  std::size_t damaged = 0;  ///< how many of the problems are damaged files
 };
 
 /// Throws a UsageError for a column or field that does not exist, with the nearest one that does.

@@ -74,6 +74,18 @@ TEST_F(RunListTest, FiltersByRecipeFieldsAndByColumns) {
   EXPECT_EQ(names(where({"optimizer=sadam k=8"})), Names{"b"});
 }
 
+TEST_F(RunListTest, SaysWhatTheRunsHaveWhereNoneHasWhatIsWanted) {
+  write_three();
+  EXPECT_EQ(list_runs(where({"optimizer.name=sgd", "seed=9"})).unmet,
+            Names{"optimizer.name is adamw or sadam"});
+  EXPECT_EQ(list_runs(where({"seed=abc", "name=d"})).unmet, (Names{"seed is 10 or 9", "name is a, b or c"}));
+  // Each holds of some run, though not of the same one.
+  EXPECT_TRUE(list_runs(where({"optimizer.name=adamw", "seed=10"})).unmet.empty());
+  for (int i = 0; i < 9; ++i)
+    write_run(paths("n" + std::to_string(i)), recipe_with({"seed=" + std::to_string(20 + i)}), {});
+  EXPECT_EQ(list_runs(where({"name=x"})).unmet, Names{"name is a, b, c, n0, n1, n2 or something else"});
+}
+
 TEST_F(RunListTest, AFieldThatDecidesNothingMatchesNothing) {
   write_three();
   EXPECT_EQ(names(where({"optimizer.probes=2"})), Names{"c"});

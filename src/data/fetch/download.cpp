@@ -40,8 +40,8 @@ void download(const std::string& url, PartFile& part, std::uint64_t expected, co
     } else if (++failures >= limits.attempts) {
       throw Error(fmt::format(
           "cannot download {}: {} ({} attempts in a row got no further); what arrived is kept, and the same "
-          "command continues there.",
-          url, end.reason, failures));
+          "command continues there, or with {}, if you put that there yourself.",
+          url, end.reason, failures, std::filesystem::path(part.path()).replace_extension().string()));
     }
     if (note)
       note(fmt::format("{} after {:.1f} MB; trying again in {:.0f} s.", end.reason,

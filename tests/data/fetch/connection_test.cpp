@@ -92,6 +92,12 @@ TEST_F(Fetch, GivesUpWhenNothingGetsFurther) {
   EXPECT_TRUE(says(sentence, "3 attempts in a row"));
   EXPECT_EQ(server->requests().size(), 4U);
   EXPECT_EQ(fs::file_size(folder.path / "set.tgz.part"), 100'000U);
+  // The way out that it names is one.
+  const auto by_hand = folder.path / "set.tgz";
+  EXPECT_TRUE(says(sentence, "with " + by_hand.string() + ", if you put that there yourself"));
+  write_text(by_hand, archive);
+  EXPECT_FALSE(fetch(entry, options).already_there);
+  EXPECT_EQ(server->requests().size(), 4U);
 }
 
 TEST_F(Fetch, GivesUpOnAServerThatNeverGetsFurtherThanItsStart) {
