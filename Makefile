@@ -39,7 +39,7 @@ test: deps ## build and run all tests, then the sanitizer builds and a few secon
 	@$(call build,release)
 	@ctest --preset release --parallel $(JOBS)
 	@$(call say,release)
-	@nvidia-smi -L > /dev/null 2>&1 || echo "No GPU answers, so the tests called Skipped above did not run; 'make gpu-test' runs them where one does."
+	@nvidia-smi -L > /dev/null 2>&1 || echo "sadam: no GPU answers here; 'make gpu-test' runs the tests called Skipped above where one does."
 	@$(call configure,asan)
 	@$(call build,asan,--target kernels_test probe_test base_test data_test fetch_test weights_test recipe_test record_test)
 	@ctest --preset asan --parallel $(JOBS)

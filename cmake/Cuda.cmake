@@ -1,6 +1,7 @@
 # The GPU. What is decided here:
 #   SADAM_HAVE_NVCC   the kernels can be compiled; so they are, for their tests if nothing else
 #   SADAM_HAVE_CUDA   libtorch has CUDA too, so that the library uses them
+#   SADAM_NO_GPU_BECAUSE   why it does not
 # Included before libtorch is looked for, because a libtorch with CUDA sets the language up to its own taste;
 # sadam_settle_cuda() follows it.
 set(SADAM_CUDA AUTO CACHE STRING "Use the GPU: AUTO (where nvcc and a libtorch with CUDA are found), ON or OFF")
@@ -65,6 +66,10 @@ macro(sadam_settle_cuda)
       set(SADAM_HAVE_CUDA ON)
     endif()
   endif()
+  set(SADAM_NO_GPU_BECAUSE "SADAM_CUDA is ${SADAM_CUDA}")
+  if(SADAM_HAVE_CUDA)  # then what is missing is something else
+    set(SADAM_NO_GPU_BECAUSE "the program is not built")
+  endif()
   if(SADAM_CUDA AND NOT SADAM_HAVE_CUDA)
     set(sadam_lack "this libtorch has no CUDA")
     set(sadam_remedy "name one that has it with -DCMAKE_PREFIX_PATH")
@@ -75,6 +80,7 @@ macro(sadam_settle_cuda)
     if(NOT SADAM_CUDA STREQUAL "AUTO")
       message(FATAL_ERROR "sadam: SADAM_CUDA is ${SADAM_CUDA}, but ${sadam_lack}: ${sadam_remedy}, or set it to AUTO.")
     endif()
+    set(SADAM_NO_GPU_BECAUSE "${sadam_lack}")
     message(NOTICE "sadam: the GPU is not used, because ${sadam_lack} (${sadam_remedy}).")
   endif()
 endmacro()

@@ -1,3 +1,10 @@
+# sadam_needs_gpu(TEST...)
+#
+# Tests that need a GPU, and say so in one sentence where there is none.
+function(sadam_needs_gpu)
+  set_tests_properties(${ARGN} PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "there is no GPU here")
+endfunction()
+
 # sadam_add_test(NAME SOURCES file... [PROPERTIES file...] [ROOMS target...])
 #
 # A test program of a room that uses libtorch: linked to sadam (or to the given rooms alone) and GoogleTest, free to include the library's private

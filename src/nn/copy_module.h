@@ -6,12 +6,13 @@
 #include <c10/util/Optional.h>
 #include <torch/nn/module.h>
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 
 namespace sadam::nn {
 
-/// A module made anew from its options, with the parameters, buffers and mode of `original`, on its device.
+/// A module made anew from its options, with the parameters, buffers and modes of `original`, on its device.
 /// Making it draws from torch's generator, which is put back.
 template <class Impl>
 std::shared_ptr<torch::nn::Module> copy_module(const Impl& original) {
@@ -37,6 +38,9 @@ std::shared_ptr<torch::nn::Module> copy_module(const Impl& original) {
   transfer(original.named_parameters(), copy->named_parameters());
   transfer(original.named_buffers(), copy->named_buffers());
   copy->train(original.is_training());
+  const auto parts = original.modules(/*include_self=*/false);
+  const auto copies = copy->modules(/*include_self=*/false);
+  for (std::size_t i = 0; i < parts.size(); ++i) copies[i]->train(parts[i]->is_training());  // parents first
   return copy;
 }
 

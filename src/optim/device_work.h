@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../probe/probe.h"
+#include "state.h"
 
 namespace sadam {
 
@@ -35,8 +36,9 @@ class DeviceWork {
   /// Waits, then brings summary and totals up to date with the last step.
   virtual void refresh(StepSummary& summary, Totals& totals) = 0;
 
-  /// Waits, then brings the host's part of the parameters' states (their counts of updates) up to date.
-  virtual void refresh_states() = 0;
+  /// Waits, then brings the host's part of the parameters' states (their counts of updates) up to date, but
+  /// for those that are not among the optimizer's any more.
+  virtual void refresh_states(const StateMap& states) = 0;
 
   /// Waits. The summaries of the steps since the last call, oldest first; at most as many as the ring holds.
   virtual std::vector<StepSummary> take_summaries() = 0;

@@ -147,6 +147,10 @@ void Optimizer::check_parameters(const std::vector<OptimizerParamGroup>& groups)
 
 void Optimizer::check() {
   if (!defaults_) throw Error("this optimizer was moved from: use the one that it was moved to.");
+  if (device_work_ && !is_on_device()) {  // the model was moved to the CPU, which goes on from there
+    fetch_from_device();
+    forget_device();
+  }
   std::vector<const void*> current;
   for (const auto& group : param_groups())
     for (const auto& tensor : group.params()) {
@@ -282,7 +286,7 @@ const Totals& Optimizer::totals() const {
 void Optimizer::fetch_from_device() const {
   if (!device_work_) return;
   device_work_->refresh(summary_, totals_);
-  device_work_->refresh_states();
+  device_work_->refresh_states(state());
 }
 
 void Optimizer::start_summary() {

@@ -94,6 +94,7 @@ void SAdam::check_combination(const SAdamOptions& whole) {
 void SAdam::prepare() {
   if (!defaults_) throw Error("this optimizer was moved from: use the one that it was moved to.");
   check_options(defaults(), "");
+  if (device_work_ && !is_on_device()) last_lgi_ = latest_lgi();  // before check() lets go of it
   check();
   for (auto& group : param_groups()) static_cast<SAdamOptions&>(group.options()).inherit_from(wide());
   last_lgi_ = lgi_of_all_groups();

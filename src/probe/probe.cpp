@@ -16,9 +16,9 @@ ProbeOutcome judge(const Judgement& how, const Loss& base, const std::vector<Los
     const double change = loss.value - base.value;
     outcome.differences.push_back(change / how.distance);
     if (!std::isfinite(loss.value)) ++outcome.non_finite;
-    // Both losses are rounded, each by up to half a spacing of its type.
-    const double spacing =
-        std::max(loss.rounding, base.rounding) * std::max(std::abs(base.value), std::abs(loss.value));
+    // Both losses are rounded, each by half a spacing of the coarsest type on the way to it or more.
+    const double spacing = std::max({loss.rounding, base.rounding, how.rounding}) *
+                           std::max(std::abs(base.value), std::abs(loss.value));
     if (!std::isfinite(change) || std::abs(change) > 2 * spacing) outcome.within_noise = false;
   }
   const double raw = how.along_step ? step_lgi(outcome.differences.front(), outcome.slopes.front())
@@ -42,6 +42,8 @@ ProbeOutcome run(ProbePlan plan, Snapshot& snapshot) {
   how.statistic = plan.statistic;
   how.lgi_eps = plan.lgi_eps;
   how.cap = plan.cap;
+  for (const auto& parameter : plan.parameters)
+    how.rounding = std::max(how.rounding, rounding_of(parameter.tensor.scalar_type()));
   const std::int64_t probes = how.along_step ? 1 : plan.probes;
   const bool wants_slopes = plan.statistic == Statistic::residual;
   plan.directions.slopes = wants_slopes;

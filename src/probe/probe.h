@@ -45,6 +45,7 @@ struct Judgement {
   Statistic statistic = Statistic::variance;
   double lgi_eps = 1e-6;
   double cap = 10;
+  double rounding = 0;  ///< of the weights' type: what is computed from them is no finer, whatever its type
 };
 
 /// From the losses to ρ. `slopes` is empty where they are not wanted.

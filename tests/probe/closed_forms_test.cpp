@@ -158,6 +158,11 @@ TEST(NoiseFloor, SaysWhenTheDifferencesAreRounding) {
                    at_origin(50), [](const torch::Tensor& x) { return 1 + 1e-6 * x.sum(); }, setting)
                    .within_noise)
       << "float64 sees what float32 does not";
+  EXPECT_TRUE(probe_at(
+                  torch::zeros({50}),
+                  [](const torch::Tensor& x) { return 1 + 1e-6 * x.sum().to(torch::kDouble); }, setting)
+                  .within_noise)
+      << "a sum in float64 makes nothing of float32 weights finer";
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ bool same_items(const Items& a, const Items& b) {
 void DeviceOptimizer::arrange(Optimizer& optimizer, const std::vector<double>& brakes) {
   const auto kind = kind_of(optimizer);
   const c10::cuda::CUDAGuard guard(Access::device(optimizer));
+  forget_lost_states(optimizer.state());  // before new ones take their place in memory
   NumbersShape shape;
   shape.groups = static_cast<std::int64_t>(optimizer.param_groups().size());
   if (kind.s_adam != nullptr) {
@@ -65,7 +66,7 @@ void DeviceOptimizer::arrange(Optimizer& optimizer, const std::vector<double>& b
   const auto device = Access::device(optimizer);
   const bool new_numbers = !numbers_ || !(numbers_->shape() == shape) || numbers_->device() != device;
   if (new_numbers || !same_items(items, items_)) {
-    refresh_states();
+    refresh_states(optimizer.state());
     ++layout_;
     if (new_numbers) {
       auto lgi = kind.s_adam != nullptr ? Access::last_lgi(*kind.s_adam) : std::vector<double>();
@@ -101,11 +102,19 @@ void DeviceOptimizer::refresh(StepSummary& summary, Totals& totals) {
   refreshed_ = begun_;
 }
 
-void DeviceOptimizer::refresh_states() {
+void DeviceOptimizer::refresh_states(const StateMap& states) {
   if (!numbers_ || items_.empty()) return;
+  forget_lost_states(states);
   const auto updates = numbers_->updates();
   for (std::size_t i = 0; i < states_.size(); ++i)
     if (states_[i] != nullptr) states_[i]->step(updates[i]);
+}
+
+// Whoever wants to start afresh clears the optimizer's state().
+void DeviceOptimizer::forget_lost_states(const StateMap& states) {
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (states_[i] != nullptr && find_state<AdamWParamState>(states, items_[i].parameter) != states_[i])
+      states_[i] = nullptr;
 }
 
 std::vector<StepSummary> DeviceOptimizer::take_summaries() {

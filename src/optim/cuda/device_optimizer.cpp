@@ -21,11 +21,6 @@ bool built_with_cuda() { return true; }
 std::unique_ptr<DeviceWork> make_device_work() { return std::make_unique<cuda::DeviceOptimizer>(); }
 
 namespace cuda {
-namespace {
-
-double rounding_of(const at::Tensor& loss) { return probe::rounding_of(loss.scalar_type()); }
-
-}  // namespace
 
 // ---- the parts of a step ----------------------------------------------------------------------------------
 
@@ -46,6 +41,14 @@ void DeviceOptimizer::update(const StepKind& kind, GroupRange groups) const {
   else
     launches().update_adam(groups);
   at::autocast::clear_cache();  // it holds casts of the weights as they were
+}
+
+// Computed from weights, a loss is no finer than they are.
+double DeviceOptimizer::rounding_of(const at::Tensor& loss) const {
+  double rounding = probe::rounding_of(loss.scalar_type());
+  for (const auto& item : items_)
+    rounding = std::max(rounding, probe::rounding_of(item.parameter.scalar_type()));
+  return rounding;
 }
 
 std::int64_t DeviceOptimizer::steps_before(const Optimizer& optimizer) const {
@@ -165,8 +168,9 @@ std::vector<at::Tensor> DeviceOptimizer::take_snapshot(GroupRange groups) {
     const auto weights = items_[i].parameter.variable_data();
     auto& copy = snapshot_[i];
     if (!copy.defined() || copy.scalar_type() != weights.scalar_type() || copy.sizes() != weights.sizes() ||
-        copy.strides() != weights.strides() || copy.device() != weights.device())
-      copy = at::empty_like(weights);
+        copy.strides() != weights.strides() || copy.device() != weights.device())  // in the moments' order
+      copy = at::empty_like(
+          weights, probe::is_block(weights) ? at::MemoryFormat::Preserve : at::MemoryFormat::Contiguous);
     pairs.emplace_back(copy, weights);
   }
   copy_tensors(pairs);

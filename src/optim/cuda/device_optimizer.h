@@ -48,7 +48,7 @@ class DeviceOptimizer : public DeviceWork {
                             const probe::ForwardState& before) override;
   void step_with(SAdam& optimizer, const std::vector<double>& brakes) override;
   void refresh(StepSummary& summary, Totals& totals) override;
-  void refresh_states() override;
+  void refresh_states(const StateMap& states) override;
   std::vector<StepSummary> take_summaries() override;
   std::vector<double> last_lgi() override;
 
@@ -71,12 +71,15 @@ class DeviceOptimizer : public DeviceWork {
   std::vector<at::Tensor> take_snapshot(GroupRange groups);
   void restore_snapshot(GroupRange groups) const;
   void update(const StepKind& kind, GroupRange groups) const;
+  /// The spacing, near 1, of the coarsest type on the way to this loss.
+  double rounding_of(const at::Tensor& loss) const;
 
  private:
   class InPlace;
   /// Steps taken or skipped, those under way counted.
   std::int64_t steps_before(const Optimizer& optimizer) const;
   std::int64_t source_step(SAdam& optimizer);
+  void forget_lost_states(const StateMap& states);
   /// Evaluates the probes of a round where the weights are; returns how many.
   std::int64_t probe_in_place(SAdam& optimizer, GroupRange groups, std::int64_t first_slot,
                               const probe::LossClosure& closure, const at::Tensor& loss,
@@ -86,7 +89,7 @@ class DeviceOptimizer : public DeviceWork {
   std::vector<AdamWParamState*> states_;  // of each item; null for ProxSGD and where there is no gradient
   std::vector<at::Tensor> snapshot_;      // w₀ of each item
   std::int64_t layout_ = 0;
-  double probe_rounding_ = 0;        // of the type of the last probe's loss
+  double probe_rounding_ = 0;        // of the last probe's loss
   std::int64_t begun_ = 0;           // steps enqueued
   std::int64_t refreshed_ = 0;       // of them, those that the host's summary knows
   std::int64_t taken_ = 0;           // of them, those whose summaries were taken

@@ -115,7 +115,7 @@ at::Tensor GraphEngine::enqueue(const Inputs& inputs, bool probing, bool apply,
   if (s_adam() != nullptr) finish = judgement_of(Access::wide(*s_adam()));
   finish.end_group = groups().end;
   finish.probes = probing ? probes_of(Access::wide(*s_adam())) : 0;
-  finish.rounding = probe::rounding_of(loss.scalar_type());
+  finish.rounding = device.rounding_of(loss);
   device.finish(finish);
   device.update(kind_of(*request_.optimizer), groups());
   copy_tensors(buffers_->back(), numbers.skip());

@@ -46,17 +46,17 @@ void expect_the_cpus_trajectory(const Options& options, double tolerance = 1e-9)
 }
 
 TEST(CudaEager, AdamWTakesTheCpusSteps) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_the_cpus_trajectory<AdamW>(AdamWOptions(1e-2), 1e-11);
 }
 
 TEST(CudaEager, ProxSgdTakesTheCpusSteps) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_the_cpus_trajectory<ProxSGD>(ProxSGDOptions(1e-2), 1e-11);
 }
 
 TEST(CudaEager, SAdamTakesTheCpusStepsWithEveryDirectionAndStatistic) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   for (const auto directions : {Directions::sphere, Directions::per_tensor, Directions::rademacher})
     for (const auto statistic : {Statistic::variance, Statistic::unbiased_variance, Statistic::residual}) {
       SCOPED_TRACE(to_string(directions) + ", " + to_string(statistic));
@@ -70,7 +70,7 @@ TEST(CudaEager, SAdamTakesTheCpusStepsWithEveryDirectionAndStatistic) {
 }
 
 TEST(CudaEager, SplitFormTakesTheCpusSteps) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   Problem cpu(torch::kCPU);
   Problem gpu(torch::kCUDA);
   const auto options = SAdamOptions(1e-2).probes(3).statistic(Statistic::residual);
@@ -95,7 +95,7 @@ TEST(CudaEager, SplitFormTakesTheCpusSteps) {
 }
 
 TEST(CudaEager, StepsDoNotWaitForTheDevice) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net();
   SAdam optimizer(*net, SAdamOptions(1e-3).probes(2).statistic(Statistic::residual));
   const auto batch = make_batch(0);
@@ -111,7 +111,7 @@ TEST(CudaEager, StepsDoNotWaitForTheDevice) {
 }
 
 TEST(CudaEager, ASkippedStepChangesNothing) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-3));
   auto batch = make_batch(0);
@@ -131,7 +131,7 @@ TEST(CudaEager, ASkippedStepChangesNothing) {
 }
 
 TEST(CudaEager, ProbesLeaveWeightsBuffersAndGeneratorAsTheBaseEvaluationDid) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto probed = make_net();
   auto plain = make_net();
   torch::manual_seed(11);
@@ -145,7 +145,7 @@ TEST(CudaEager, ProbesLeaveWeightsBuffersAndGeneratorAsTheBaseEvaluationDid) {
 }
 
 TEST(CudaEager, ASavedStateContinuesAsIfNothingHadHappened) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   const Deterministic deterministic;
   const auto options = SAdamOptions(1e-2).probes(2);
   const auto train = [&](SmallNet& net, SAdam& optimizer, int first, int end) {
@@ -174,29 +174,56 @@ TEST(CudaEager, ASavedStateContinuesAsIfNothingHadHappened) {
 }
 
 TEST(CudaEager, AModelThatIsMovedTakesItsMomentsAlong) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   Problem stays(torch::kCPU);
   Problem moves(torch::kCPU);
   SAdam here({stays.a, stays.b}, SAdamOptions(1e-2));
   SAdam there({moves.a, moves.b}, SAdamOptions(1e-2));
-  for (int i = 0; i < 10; ++i) {
-    if (i == 5) {
-      for (auto* tensor : {&moves.a, &moves.b}) {
-        tensor->mutable_grad().reset();
-        tensor->set_data(tensor->detach().to(torch::kCUDA));
-      }
-      moves.x = moves.x.to(torch::kCUDA);
-      moves.y = moves.y.to(torch::kCUDA);
+  const auto move_to = [&](torch::Device device) {
+    for (auto* tensor : {&moves.a, &moves.b}) {
+      tensor->mutable_grad().reset();
+      tensor->set_data(tensor->detach().to(device));
     }
+    moves.x = moves.x.to(device);
+    moves.y = moves.y.to(device);
+  };
+  for (int i = 0; i < 15; ++i) {
+    if (i == 5) move_to(torch::kCUDA);
+    if (i == 10) move_to(torch::kCPU);
     here.step([&] { return stays.loss(); });
     there.step([&] { return moves.loss(); });
   }
   EXPECT_LT((stays.a - moves.a.cpu()).abs().max().item<double>(), 1e-6);
-  EXPECT_EQ(there.totals().steps, 10);
+  EXPECT_EQ(there.totals().steps, 15);
+  EXPECT_EQ(there.summary().step, here.summary().step);
+}
+
+TEST(CudaEager, AStateThatIsClearedBeginsAnew) {
+  SADAM_NEEDS_GPU();
+  for (const bool saves : {false, true}) {
+    Problem problem(torch::kCUDA);
+    Problem other(torch::kCUDA);
+    SAdam optimizer({problem.a, problem.b}, SAdamOptions(1e-2).damping(0));
+    for (int i = 0; i < 5; ++i) optimizer.step([&] { return problem.loss(); });
+    {
+      const torch::NoGradGuard no_grad;
+      other.a.copy_(problem.a);
+      other.b.copy_(problem.b);
+    }
+    SAdam fresh({other.a, other.b}, SAdamOptions(1e-2).damping(0));
+    optimizer.state().clear();
+    std::stringstream archive;
+    if (saves) torch::save(optimizer, archive);
+    for (int i = 0; i < 5; ++i) {
+      optimizer.step([&] { return problem.loss(); });
+      fresh.step([&] { return other.loss(); });
+    }
+    EXPECT_LT((problem.a - other.a).abs().max().item<double>(), 1e-6);
+  }
 }
 
 TEST(CudaEager, ParametersWithGapsAreProbedAndUpdated) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   torch::manual_seed(4);
   const auto values = torch::randn({6, 24}, torch::kDouble);
   const auto leaf = [&](torch::Device device) {
@@ -214,8 +241,28 @@ TEST(CudaEager, ParametersWithGapsAreProbedAndUpdated) {
   EXPECT_LT((cpu - gpu.cpu()).abs().max().item<double>(), 1e-9);
 }
 
+TEST(CudaEager, PermutedParametersWithGapsAreProbedAlongTheStep) {
+  SADAM_NEEDS_GPU();
+  torch::manual_seed(4);
+  const auto values = torch::randn({6, 24}, torch::kDouble);
+  const auto leaf = [&](torch::Device device) {
+    return values.to(device).slice(1, 0, 24, 2).t().detach().set_requires_grad(true);
+  };
+  auto cpu = leaf(torch::kCPU);
+  auto gpu = leaf(torch::kCUDA);
+  const auto options = SAdamOptions(1e-2).directions(Directions::step).statistic(Statistic::residual);
+  SAdam on_cpu({cpu}, options);
+  SAdam on_gpu({gpu}, options);
+  for (int i = 0; i < 5; ++i) {
+    on_cpu.step([&] { return cpu.abs().sum() + cpu.pow(2).select(1, 0).sum(); });
+    on_gpu.step([&] { return gpu.abs().sum() + gpu.pow(2).select(1, 0).sum(); });
+    EXPECT_NEAR(on_cpu.summary().lgi, on_gpu.summary().lgi, 1e-9);
+  }
+  EXPECT_LT((cpu - gpu.cpu()).abs().max().item<double>(), 1e-9);
+}
+
 TEST(CudaEager, ABufferOnAnotherDeviceIsRefused) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net);
   optimizer.protect({torch::zeros({3})});
@@ -224,7 +271,7 @@ TEST(CudaEager, ABufferOnAnotherDeviceIsRefused) {
 }
 
 TEST(CudaEager, AStateSavedAfterAFirstStepThatThrewCanBeLoaded) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net);
   EXPECT_THROW(optimizer.step([]() -> torch::Tensor { throw Error("no loss today"); }), Error);
@@ -234,7 +281,7 @@ TEST(CudaEager, AStateSavedAfterAFirstStepThatThrewCanBeLoaded) {
 }
 
 TEST(CudaEager, MixedDevicesAreRefused) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   const auto here = torch::zeros({3}).set_requires_grad(true);
   const auto there = torch::zeros({3}, torch::kCUDA).set_requires_grad(true);
   EXPECT_TRUE(says(refusal([&] { SAdam({here, there}); }), "one device"));

@@ -10,7 +10,7 @@ namespace sadam::optim::cuda_test {
 namespace {
 
 TEST(GraphedStepFallback, ALossThatWaitsForTheDeviceIsTakenEagerly) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   const Deterministic deterministic;
   auto net = make_net(0);
   auto reference = make_net(0);
@@ -38,7 +38,7 @@ TEST(GraphedStepFallback, ALossThatWaitsForTheDeviceIsTakenEagerly) {
 
 // Whether the loss notices that it got no memory or not.
 TEST(GraphedStepFallback, ALossThatAllocatesOutsideTorchIsTakenEagerly) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   for (const bool notices : {true, false}) {
     const Deterministic deterministic;
     auto net = make_net(0);
@@ -64,7 +64,7 @@ TEST(GraphedStepFallback, ALossThatAllocatesOutsideTorchIsTakenEagerly) {
 }
 
 TEST(GraphedStepFallback, ANetworkCanBeCapturedAfterAnotherCouldNot) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   {
     auto net = make_net(0);
     AdamW optimizer(*net);
@@ -84,7 +84,7 @@ TEST(GraphedStepFallback, ANetworkCanBeCapturedAfterAnotherCouldNot) {
 }
 
 TEST(GraphedStepFallback, AnErrorOfTheLossReachesTheCallerAndChangesNothing) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net();
   SAdam optimizer(*net, SAdamOptions(1e-2));
   GraphedStep step(net, optimizer,
@@ -95,7 +95,7 @@ TEST(GraphedStepFallback, AnErrorOfTheLossReachesTheCallerAndChangesNothing) {
 }
 
 TEST(GraphedStepFallback, ReplicasThatDoNotFitLeaveTheProbesInPlace) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
   GraphedStep step(net, optimizer, loss_of, GraphOptions().replica_memory(0));
@@ -105,7 +105,7 @@ TEST(GraphedStepFallback, ReplicasThatDoNotFitLeaveTheProbesInPlace) {
 }
 
 TEST(GraphedStepFallback, AModuleWithoutACloneIsProbedInPlace) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   struct PlainImpl : torch::nn::Module {
     PlainImpl() { fc = register_module("fc", torch::nn::Linear(4, 3)); }
     torch::nn::Linear fc{nullptr};
@@ -122,7 +122,7 @@ TEST(GraphedStepFallback, AModuleWithoutACloneIsProbedInPlace) {
 }
 
 TEST(GraphedStepFallback, ALossThatRemembersItsModuleIsProbedInPlace) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_the_same([&](bool remembers) {
     auto net = make_net();
     SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
@@ -139,7 +139,7 @@ TEST(GraphedStepFallback, ALossThatRemembersItsModuleIsProbedInPlace) {
 }
 
 TEST(GraphedStepFallback, AnotherThreadMayUseTheDeviceDuringACapture) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net();
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
   GraphedStep step(net, optimizer, loss_of);
@@ -170,7 +170,7 @@ TEST(GraphedStepFallback, AnotherThreadMayUseTheDeviceDuringACapture) {
 }
 
 TEST(GraphedStepFallback, AnOptimizerThatWasMovedAwayIsRefused) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2));
   GraphedStep step(net, optimizer, loss_of);
@@ -180,7 +180,7 @@ TEST(GraphedStepFallback, AnOptimizerThatWasMovedAwayIsRefused) {
 }
 
 TEST(GraphedStepFallback, OnlySAdamTakesABrake) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   AdamW optimizer(*net);
   GraphedStep step(net, optimizer, loss_of);

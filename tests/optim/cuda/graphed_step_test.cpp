@@ -45,28 +45,28 @@ void expect_graphs_equal_eager(const Options& options, const GraphOptions& graph
 }
 
 TEST(GraphedStep, SharedNoiseEqualsEagerBitForBit) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3));
 }
 
 TEST(GraphedStep, FreshNoiseEqualsEagerBitForBit) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_graphs_equal_eager<SAdam>(SAdamOptions::reference(1e-2).probes(3));
 }
 
 TEST(GraphedStep, ProbesInPlaceEqualEagerBitForBit) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3), GraphOptions().streams(0));
   expect_graphs_equal_eager<SAdam>(SAdamOptions::reference(1e-2).probes(3), GraphOptions().streams(0));
 }
 
 TEST(GraphedStep, FewerStreamsThanProbesEqualEagerBitForBit) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(5), GraphOptions().streams(2));
 }
 
 TEST(GraphedStep, ResidualsAndStepsEqualEagerBitForBit) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3).statistic(Statistic::residual));
   expect_graphs_equal_eager<SAdam>(
       SAdamOptions(1e-2).directions(Directions::step).statistic(Statistic::residual));
@@ -74,25 +74,25 @@ TEST(GraphedStep, ResidualsAndStepsEqualEagerBitForBit) {
 }
 
 TEST(GraphedStep, BaselinesEqualEagerBitForBit) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_graphs_equal_eager<AdamW>(AdamWOptions(1e-2));
   expect_graphs_equal_eager<ProxSGD>(ProxSGDOptions(1e-2));
 }
 
 TEST(GraphedStep, ANewLearningRateReachesTheGraph) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2), {}, [](SAdam& optimizer, int i) {
     optimizer.param_groups()[0].options().set_lr(1e-2 / (1 + i));
   });
 }
 
 TEST(GraphedStep, ProbesEveryOtherStepEqualEagerBitForBit) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2).interval(2));
 }
 
 TEST(GraphedStep, DropoutRepeatsItsMaskWithinAStepAndNotInTheNext) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0.5);
   // So close to the weights that float32 does not move: what differs is the masks.
   SAdam optimizer(*net, SAdamOptions(0).weight_decay(0).probes(3).radius(1e-20));
@@ -108,7 +108,7 @@ TEST(GraphedStep, DropoutRepeatsItsMaskWithinAStepAndNotInTheNext) {
 }
 
 TEST(GraphedStep, CapturingChangesNothing) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net();
   SAdam optimizer(*net, SAdamOptions(0).weight_decay(0).probes(2));
   torch::manual_seed(5);
@@ -123,7 +123,7 @@ TEST(GraphedStep, CapturingChangesNothing) {
 }
 
 TEST(GraphedStep, ASkippedStepChangesNothing) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
   GraphedStep step(net, optimizer, loss_of);
@@ -139,7 +139,7 @@ TEST(GraphedStep, ASkippedStepChangesNothing) {
 }
 
 TEST(GraphedStep, AGivenBrakeIsWhatTheSplitFormDoes) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_the_same([&](bool captured) {
     auto net = make_net(0);
     SAdam optimizer(*net, SAdamOptions(1e-2).damping(0));
@@ -152,7 +152,7 @@ TEST(GraphedStep, AGivenBrakeIsWhatTheSplitFormDoes) {
 }
 
 TEST(GraphedStep, WhateverMayChangeBetweenStepsReachesTheGraph) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_the_same([&](bool captured) {
     auto net = make_net();
     SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
@@ -199,7 +199,7 @@ void expect_a_change_to_reach_the_graph(const std::function<void(SmallNet&)>& ch
 }
 
 TEST(GraphedStep, WeightsAndBuffersLoadedInBetweenReachTheGraph) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_a_change_to_reach_the_graph([](SmallNet& net) {
     const torch::NoGradGuard no_grad;
     for (auto& parameter : net->parameters()) parameter.set_data(parameter.detach() * 0.5);
@@ -208,12 +208,12 @@ TEST(GraphedStep, WeightsAndBuffersLoadedInBetweenReachTheGraph) {
 }
 
 TEST(GraphedStep, AParameterFrozenBeforeABatchOfAnotherSizeIsLeftAlone) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_a_change_to_reach_the_graph([](SmallNet& net) { net->conv->weight.set_requires_grad(false); }, 5);
 }
 
 TEST(GraphedStep, AutocastingSeesTheNewWeightsInEveryStep) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   const Deterministic deterministic;
   for (const double damping : {0.0, 2.0}) {
     std::vector<torch::Tensor> states[2];
@@ -251,7 +251,7 @@ TEST(GraphedStep, AutocastingSeesTheNewWeightsInEveryStep) {
 }
 
 TEST(GraphedStep, ALoadedStateReachesTheGraph) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
   GraphedStep step(net, optimizer, loss_of);

@@ -72,7 +72,7 @@ Outcome steps_within(std::optional<double> mib) {
 }
 
 TEST(ShortMemory, ProbesAreInPlaceWhereReplicasDoNotFit) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   const auto ample = steps_within(std::nullopt);
   EXPECT_TRUE(ample.captured);
   EXPECT_EQ(ample.streams, 8);
@@ -88,7 +88,7 @@ TEST(ShortMemory, ProbesAreInPlaceWhereReplicasDoNotFit) {
 
 // What a graph for another shape holds is given up for the one that is needed.
 TEST(ShortMemory, AGraphForAnotherShapeGivesWay) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   torch::manual_seed(1);
   Wide net;
   net->to(torch::kCUDA);
@@ -107,7 +107,7 @@ TEST(ShortMemory, AGraphForAnotherShapeGivesWay) {
 }
 
 TEST(ShortMemory, AStepThatDoesNotFitAtAllSaysSoAndTheNextOneWorks) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   torch::manual_seed(1);
   Wide net;
   net->to(torch::kCUDA);

@@ -6,7 +6,7 @@ namespace {
 
 // Its kernel stops the device for good when it meets a NaN.
 TEST(GraphedModule, ALossThatTakesNumbersBetween0And1IsCaptured) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net();
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
   GraphedStep step(net, optimizer, [](SmallNetImpl& n, const Batch& b) {
@@ -21,7 +21,7 @@ TEST(GraphedModule, ALossThatTakesNumbersBetween0And1IsCaptured) {
 
 // Weights of zero, and classes that are all alike to it.
 TEST(GraphedModule, ANetworkThatStartsFromZeroIsProbedOnReplicas) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   {
     const torch::NoGradGuard no_grad;
@@ -35,7 +35,7 @@ TEST(GraphedModule, ANetworkThatStartsFromZeroIsProbedOnReplicas) {
 }
 
 TEST(GraphedModule, GradientsOutsideTheOptimizerAreLeftAlone) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_the_same([&](bool captured) {
     auto net = make_net(0);  // all of which requires gradients
     SAdam optimizer(net->fc->parameters(), SAdamOptions(1e-2).probes(2));
@@ -53,7 +53,7 @@ TEST(GraphedModule, GradientsOutsideTheOptimizerAreLeftAlone) {
 }
 
 TEST(GraphedModule, AnErrorInAnyEvaluationLeavesTheWeightsAsTheyWere) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   for (const std::int64_t streams : {-1, 0})
     for (int failing = 1; failing <= 13; ++failing) {
       auto net = make_net();
@@ -83,7 +83,7 @@ TEST(GraphedModule, AnErrorInAnyEvaluationLeavesTheWeightsAsTheyWere) {
 }
 
 TEST(GraphedModule, AFrozenParameterThatWasReplacedReachesTheGraph) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_the_same([&](bool captured) {
     auto net = make_net(0);
     net->conv->weight.set_requires_grad(false);
@@ -98,7 +98,7 @@ TEST(GraphedModule, AFrozenParameterThatWasReplacedReachesTheGraph) {
 }
 
 TEST(GraphedModule, ABufferOnTheCpuIsNamed) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   net->register_buffer("forgotten", torch::zeros({3}));
   SAdam optimizer(net->parameters(), SAdamOptions(1e-2));
@@ -107,7 +107,7 @@ TEST(GraphedModule, ABufferOnTheCpuIsNamed) {
 }
 
 TEST(GraphedModule, StreamsAreThoseOfTheLastStep) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(3).interval(2));
   GraphedStep step(net, optimizer, loss_of);
@@ -119,7 +119,7 @@ TEST(GraphedModule, StreamsAreThoseOfTheLastStep) {
 
 // The caller may refill its memory as soon as the step returns, however far behind the device is.
 TEST(GraphedModule, InputsOnTheHostAreCopiedBeforeTheStepReturns) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   const Deterministic deterministic;
   std::vector<Batch> on_host;
   for (int i = 0; i < 10; ++i) {
@@ -149,7 +149,7 @@ TEST(GraphedModule, InputsOnTheHostAreCopiedBeforeTheStepReturns) {
 }
 
 TEST(GraphedModule, WhatDoesNotDependOnTheWeightsCanBePreparedOnce) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   expect_the_same([&](bool prepares) {
     auto net = make_net(0);
     SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));

@@ -43,7 +43,7 @@ std::vector<double> differences(bool tf32, bool through_the_optimizer) {
 }
 
 TEST(CudaPrecision, LgiInTf32DiffersFromLgiInFloat32) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   const auto exact = lgi(Statistic::variance, differences(false, false), {}, 1e-6);
   const auto reduced = lgi(Statistic::variance, differences(true, false), {}, 1e-6);
   RecordProperty("rho_float32", std::to_string(exact));
@@ -53,13 +53,13 @@ TEST(CudaPrecision, LgiInTf32DiffersFromLgiInFloat32) {
 }
 
 TEST(CudaPrecision, ProbesAreInFloat32WhateverTrainingIsIn) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   const Deterministic deterministic;
   EXPECT_EQ(differences(true, true), differences(false, true));
 }
 
 TEST(CudaPrecision, TheUsersSettingsStandAfterAStep) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-3));
   const auto batch = make_batch(0);
@@ -72,7 +72,7 @@ TEST(CudaPrecision, TheUsersSettingsStandAfterAStep) {
 }
 
 TEST(CudaPrecision, GraphsInTf32ProbeInFloat32) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   const Deterministic deterministic;
   std::vector<double> seen[2];
   for (const bool captured : {false, true}) {
@@ -95,7 +95,7 @@ TEST(CudaPrecision, GraphsInTf32ProbeInFloat32) {
 // Where torch may choose algorithms that depend on timing, no two runs are the same: a captured one is as
 // close to an eager one as that is to another.
 TEST(CudaPrecision, WithoutDeterminismGraphsAreNoFurtherFromEagerThanEagerFromItself) {
-  SKIP_WITHOUT_GPU();
+  SADAM_NEEDS_GPU();
   const auto run = [](bool captured) {
     torch::manual_seed(2);
     nn::ResNet18 net(nn::ResNet18Options{100});

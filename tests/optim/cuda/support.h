@@ -10,15 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "support/gpu.h"
 #include "support/refusal.h"
 
 namespace sadam::optim::cuda_test {
 
 using sadam::testing::refusal;
 using sadam::testing::says;
-
-#define SKIP_WITHOUT_GPU() \
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU answers, so what runs on one is not tested"
 
 using Batch = std::vector<torch::Tensor>;
 
