@@ -1,5 +1,8 @@
 # Everything that is looked for, in one place. The library needs the first three; the rest switches parts on.
 include(Cuda)
+if(NOT PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON) # whoever includes us links to libtorch too (CMake 3.24; else they look for it themselves)
+endif()
 find_package(Torch REQUIRED)
 sadam_settle_cuda()
 find_package(hwy CONFIG REQUIRED)

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
 
 #include "base/descriptor.h"
 
@@ -108,6 +110,17 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
   write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+std::filesystem::path writable_target(const std::filesystem::path& path) {
+  std::error_code failure;
+  const auto kind = std::filesystem::status(path, failure).type();
+  if (kind == std::filesystem::file_type::directory)
+    throw Error(path.string() + " is a folder: name a file in it.");
+  if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found)
+    throw Error(path.string() + " is no regular file, and would be replaced by one: name another.");
+  const std::unique_ptr<char, decltype(&std::free)> end(::realpath(path.c_str(), nullptr), &std::free);
+  return end ? std::filesystem::path(end.get()) : path;
 }
 
 void remove_folder(const std::filesystem::path& path) {

@@ -19,6 +19,10 @@ std::vector<std::byte> read_file(const std::filesystem::path& path);
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
+/// Where a file that a user named would be written: at the end of links, so that they stay. Throws an Error
+/// where something is that is no regular file, such as /dev/stdout or a folder.
+std::filesystem::path writable_target(const std::filesystem::path& path);
+
 /// Removes a folder and all that is in it, without following links; what cannot be removed stays. (Not
 /// std::filesystem::remove_all: the libtorch of the Python wheel exports one that jumps to address 0.)
 void remove_folder(const std::filesystem::path& path);

@@ -27,11 +27,12 @@ struct ExportArguments {
 };
 
 void export_now(const ExportArguments& arguments) {
-  if (!arguments.force && std::filesystem::exists(arguments.file))
+  const auto target = base::writable_target(arguments.file);
+  if (!arguments.force && std::filesystem::exists(target))
     throw Error(arguments.file + " exists already: choose another name, or give --force to replace it.");
   const auto paths = arguments.run.find();
   const auto bytes = train::export_run(paths, train::recipe_of(paths));
-  base::write_file_atomically(arguments.file, bytes);
+  base::write_file_atomically(target, bytes);
   std::cout << arguments.file << '\n';
 }
 

@@ -3,6 +3,7 @@
 #include <sadam/error.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/usage_error.h"
@@ -45,6 +46,12 @@ DataSet open_folder(const DataRequest& request, const Folder& folder, std::size_
           imagenet_normalization()};
 }
 
+// A folder that is there is not fetched again.
+std::string how_to_replace(const DataRequest& request, const std::vector<std::string>& files) {
+  return "Remove " + std::filesystem::path(files.front()).parent_path().string() +
+         ", then `sadam data fetch " + request.name + "` gets it again.";
+}
+
 std::shared_ptr<const ImageSet> cifar_part(const DataRequest& request, const char* name, Cifar kind,
                                            const std::vector<std::string>& files, std::size_t wanted,
                                            std::size_t pixels) {
@@ -52,14 +59,14 @@ std::shared_ptr<const ImageSet> cifar_part(const DataRequest& request, const cha
     try {
       return read_cifar_files(files, kind);
     } catch (const Error& error) {
-      throw Error(std::string(error.what()) + " `sadam data fetch " + request.name + "` gets it again.");
+      throw Error(std::string(error.what()) + " " + how_to_replace(request, files));
     }
   }();
   const auto classes = std::set(images.labels.begin(), images.labels.end()).size();
   if (classes != static_cast<std::size_t>(images.classes))
     throw Error(files.front() + " has images of " + std::to_string(classes) + " classes and " + request.name +
-                " has " + std::to_string(images.classes) + ": `sadam data fetch " + request.name +
-                "` gets it whole.");
+                " has " + std::to_string(images.classes) + ": it is not whole. " +
+                how_to_replace(request, files));
   const auto count = checked_count(request.name, name, wanted, images.count);
   if (count != 0 && count != images.count)
     images = subset(images, even_subset(images.labels, images.classes, count));

@@ -65,6 +65,10 @@ std::vector<OptimizerParamGroup> Optimizer::groups_of(const torch::nn::Module& m
     if (!fault.empty()) throw Error("parameter '" + entry.key() + "' " + fault + ".");
     if (seen.insert(entry.value().unsafeGetTensorImpl()).second) parameters.push_back(entry.value());
   }
+  if (parameters.empty())
+    throw Error(
+        "the module has no parameters: give each of its layers to register_module() and each tensor to "
+        "register_parameter(), or they are not trained.");
   return {OptimizerParamGroup(parameters)};
 }
 
@@ -157,6 +161,9 @@ void Optimizer::check() {
       current.push_back(tensor.unsafeGetTensorImpl());
       current.push_back(tensor.defined() && tensor.layout() == at::kStrided ? tensor.data_ptr() : nullptr);
     }
+  if (current.empty())
+    throw Error(
+        "the optimizer has no parameters: pass those of the model, or add some with add_param_group().");
   if (current != checked_) {
     check_parameters(param_groups());
     checked_ = std::move(current);

@@ -1,6 +1,7 @@
 // What goes wrong is said in one sentence; 2 for what was asked, 1 for what failed; nothing is overwritten.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -196,6 +197,18 @@ TEST_F(BadInput, ExportDoesNotOverwrite) {
   const auto file = write("there.safetensors", "precious");
   expect_refused({"export", path("runs/run"), file}, 1, {file, "--force"});
   EXPECT_EQ(std::filesystem::file_size(file), 8U);
+  // Not with --force either, where it is no file.
+  const auto pipe = path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_refused({"export", path("runs/run"), pipe, "--force"}, 1, {pipe, "regular file"});
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  expect_refused({"export", path("runs/run"), path("runs"), "--force"}, 1, {"is a folder"});
+  // A link stays one.
+  const auto link = path("link.safetensors");
+  std::filesystem::create_symlink("there.safetensors", link);
+  EXPECT_EQ(run_program({"export", path("runs/run"), link, "--force"}).status, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_GT(std::filesystem::file_size(file), 8U);
 }
 
 TEST_F(BadInput, ReproduceOfWhatDoesNotExist) {

@@ -127,6 +127,7 @@ TEST(BadParameters, AreNamedByEveryOptimizer) {
       {{torch::Tensor()}, {"parameter 0", "undefined"}},
       {{torch::ones({1}).expand({5})}, {"parameter 0", "share memory"}},
       {{torch::ones({2}).set_requires_grad(true) * 2}, {"parameter 0", "leaf"}},
+      {{}, {"no parameters", "add_param_group"}},
   };
   for (const auto& [parameters, words] : cases) {
     expect_parameters_refused(
@@ -152,6 +153,18 @@ TEST(BadParameters, AreNamedByTheModule) {
   NoisyNet net;
   net->last->to(torch::kHalf);
   expect_refused([&] { SAdam optimizer(*net); }, {"last.weight", "Half"});
+}
+
+// Its layer is a member, but was not registered: torch knows nothing of it.
+struct Forgetful : torch::nn::Module {
+  torch::nn::Linear layer{2, 1};
+};
+
+TEST(BadParameters, AModuleWithoutAnySaysWhatWasForgotten) {
+  const Forgetful net;
+  expect_refused([&] { SAdam optimizer(net); }, {"register_module"});
+  expect_refused([&] { AdamW optimizer(net); }, {"register_module"});
+  expect_refused([&] { ProxSGD optimizer(net); }, {"register_module"});
 }
 
 TEST(BadParameters, ConvertedLaterAreCaughtAtTheStep) {
