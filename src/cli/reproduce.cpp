@@ -24,7 +24,7 @@ constexpr const char* kReproduceHelp =
     "ours, with controls that the paper lacks. Run it again to see the table; nothing is trained twice.\n\n"
     "  sadam reproduce table1 --quick                    small, on built-in data, in two minutes\n"
     "  sadam reproduce table1 --only cifar100            one column\n"
-    "  sadam reproduce table1 --only cifar100/adamw --seeds 1,2,3 --epochs 5\n"
+    "  sadam reproduce table1 --only cifar100/adamw --seeds 1-3 --epochs 5\n"
     "  sadam reproduce curves --only quantization        pictures of the runs of table1\n"
     "  sadam reproduce my-table.toml                     a table of your own; see docs/tables.md\n\n"
     "  table1  quantization-aware training               table4  ResNet-18, batches of 4, 16 and 64\n"
@@ -101,7 +101,7 @@ void add_reproduce(CLI::App& app) {
                   "Columns, rows, or column/row (curves: also figures), separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--seeds", arguments->seeds, "Seeds, separated by commas")
+  command.add_option("--seeds", arguments->seeds, "Seeds and ranges of them, separated by commas: 1-3,7")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command.add_option("--epochs", arguments->epochs, "Epochs instead of the paper's")
