@@ -85,6 +85,20 @@ TEST(TableFile, MissingAndMisspeltFieldsAreRefusedWithTheirLine) {
             "mine.toml:15: the key 'wid");
 }
 
+TEST(TableFile, WhatATableCannotDoWithoutIsNamed) {
+  EXPECT_EQ(refusal("[table]\ntitle = 't'\n" + std::string(body)),
+            "mine.toml:1: the table has no seeds; add table.seeds with one or more, such as seeds = [1, 2].");
+  EXPECT_EQ(refusal("[table]\ntitle = 't'\nseeds = []\n" + std::string(body)).substr(0, 34),
+            "mine.toml:3: the table has no seed");
+  EXPECT_EQ(refusal(head), "mine.toml:1: the table has no column; add at least one as [[table.column]].");
+  EXPECT_EQ(refusal(std::string(head) + "[[table.column]]\nkey = 'c'\ntitle = 'c'\n"),
+            "mine.toml:1: the table has no row; add at least one as [[table.row]].");
+}
+
+TEST(TableFile, AFileOfFiguresIsSentToTheBuiltInOnes) {
+  EXPECT_NE(refusal("[[figure]]\nkey = 'f'\n").find("mine.toml lists figures"), std::string::npos);
+}
+
 TEST(TableFile, ErrorsInChangesComeWithTheLineOfTheChange) {
   const auto with = [](const std::string& changes) {
     return refusal(std::string(head) + body + "set = [\n" + changes + "\n]\n");
