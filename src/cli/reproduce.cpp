@@ -10,10 +10,11 @@
 #include "cli/output_width.h"
 #include "cli/reproduce.h"
 #include "cli/stop_signal.h"
+#include "reproduce/check_runs.h"
+#include "reproduce/earlier_runs.h"
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"
-#include "train/progress.h"
 
 namespace sadam::cli {
 namespace {
@@ -24,7 +25,7 @@ constexpr const char* kReproduceHelp =
     "ours, with controls that the paper lacks. Run it again to see the table; nothing is trained twice.\n\n"
     "  sadam reproduce table1 --quick                    small, on built-in data, in two minutes\n"
     "  sadam reproduce table1 --only cifar100            one column\n"
-    "  sadam reproduce table1 --only cifar100/adamw --seeds 1,2,3 --epochs 5\n"
+    "  sadam reproduce table1 --only cifar100/adamw --seeds 1-3 --epochs 5\n"
     "  sadam reproduce curves --only quantization        pictures of the runs of table1\n"
     "  sadam reproduce my-table.toml                     a table of your own; see docs/tables.md\n\n"
     "  table1  quantization-aware training               table4  ResNet-18, batches of 4, 16 and 64\n"
@@ -38,10 +39,10 @@ constexpr const char* kReproduceHelp =
 
 void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
            const std::map<std::size_t, std::string>& unavailable) {
-  if (arguments.csv) {
-    std::cout << to_csv(to_flat(plan));
-  } else if (arguments.json) {
-    std::cout << to_json(to_flat(plan));
+  if (arguments.csv || arguments.json) {
+    std::cout << (arguments.csv ? to_csv(to_flat(plan)) : to_json(to_flat(plan))) << std::flush;
+    for (const auto& [column, why] : unavailable)
+      std::cerr << plan.table.columns[column].title << " is left out: " << why << '\n';
   } else {
     std::cout << '\n'
               << to_report(plan, unavailable, {.markdown = arguments.markdown, .width = output_width()});
@@ -51,11 +52,12 @@ void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
 void reproduce_table(const ReproduceArguments& arguments) {
   const auto plan = make_plan(reproduce::find_table(arguments.table), arguments.full_request());
   if (arguments.plan_only) {
+    check_runs(plan);
     for (const auto& run : plan.runs) std::cout << run.folder.string() << '\n';
     return;
   }
   if (arguments.show) {
-    check_same_recipes(plan);
+    check_same_recipes(plan, reproduce::Purpose::show);
     if (render(plan).empty())
       throw Error(
           "there are no runs of " + arguments.table + " in " + arguments.request.root.string() +
@@ -64,9 +66,8 @@ void reproduce_table(const ReproduceArguments& arguments) {
     return print(plan, arguments, {});
   }
   const StopSignal stop;
-  train::Progress progress(
-      std::cerr, {.style = arguments.quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)});
-  const auto execution = execute(plan, progress, StopSignal::flag(), std::cerr);
+  ProgressOutput output(arguments.quiet);
+  const auto execution = execute(plan, output.progress, StopSignal::flag(), output.lines);
   if (execution.unavailable.size() == plan.table.columns.size())
     throw Error("nothing could be run: " + execution.unavailable.begin()->second);
   print(plan, arguments, execution.unavailable);
@@ -95,13 +96,14 @@ void add_reproduce(CLI::App& app) {
   auto& request = arguments->request;
   auto& command = add_command(app, "reproduce", kReproduceHelp);
   command.add_option("table", arguments->table, "table1 to table5, curves, or a TOML file")->required();
-  command.add_flag("--quick", request.quick, "A small version on built-in data");
+  command.add_flag("--quick", request.quick,
+                   "A small version: the paper's on built-in data, others as [table.quick] says");
   command
       .add_option("--only", request.only,
                   "Columns, rows, or column/row (curves: also figures), separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--seeds", arguments->seeds, "Seeds, separated by commas")
+  command.add_option("--seeds", arguments->seeds, "Seeds and ranges of them, separated by commas: 1-3,7")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command.add_option("--epochs", arguments->epochs, "Epochs instead of the paper's")
@@ -120,7 +122,7 @@ void add_reproduce(CLI::App& app) {
   command.add_flag("--markdown", arguments->markdown, "The table for a document")
       ->excludes(csv)
       ->excludes(json);
-  command.add_flag("--quiet", arguments->quiet, "Shows no progress");
+  command.add_flag("--quiet", arguments->quiet, "Shows no progress: only the table, and what went wrong");
   command.callback([arguments] {
     if (arguments->table == "curves")
       reproduce_curves(*arguments);

@@ -1,13 +1,15 @@
-// What `sadam reproduce` was told. Private to its two files.
+// What `sadam reproduce` was told, and where it says how far it is. Private to its two files.
 #pragma once
 
 #include <cstdint>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
 #include "reproduce/seeds.h"
+#include "train/progress.h"
 
 namespace sadam::cli {
 
@@ -33,6 +35,16 @@ struct ReproduceArguments {
       for (const auto seed : reproduce::seeds_in(list)) full.seeds.push_back(seed);
     return full;
   }
+};
+
+/// How far it is goes to the standard error, or nowhere if it is to be quiet.
+struct ProgressOutput {
+  explicit ProgressOutput(bool quiet)
+      : lines(quiet ? nullptr : std::cerr.rdbuf()),
+        progress(std::cerr, {.style = quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)}) {}
+
+  std::ostream lines;        ///< which run is next
+  train::Progress progress;  ///< within a run; warnings are seen all the same
 };
 
 /// What becomes of runs that another process has, as a sentence; "" if there are none.

@@ -6,9 +6,10 @@
 #include "cli/output_width.h"
 #include "cli/reproduce.h"
 #include "cli/stop_signal.h"
+#include "reproduce/check_runs.h"
 #include "reproduce/curves.h"
+#include "reproduce/earlier_runs.h"
 #include "reproduce/execute.h"
-#include "train/progress.h"
 
 namespace sadam::cli {
 namespace {
@@ -27,11 +28,10 @@ struct Drawing {
 // Trains what the figures lack, one after the other, until told to stop.
 void execute_all(std::vector<Drawing>& drawings, bool quiet) {
   const StopSignal stop;
-  train::Progress progress(std::cerr,
-                           {.style = quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)});
+  ProgressOutput output(quiet);
   for (auto& drawing : drawings) {
-    std::cerr << drawing.figure.recipe.title << ": ";
-    drawing.execution = execute(drawing.figure.plan, progress, StopSignal::flag(), std::cerr);
+    output.lines << drawing.figure.recipe.title << ": ";
+    drawing.execution = execute(drawing.figure.plan, output.progress, StopSignal::flag(), output.lines);
     if (drawing.execution.stopped) return;
   }
 }
@@ -70,12 +70,16 @@ void reproduce_curves(const ReproduceArguments& arguments) {
   std::vector<Drawing> drawings;
   for (auto& figure : plan_figures(reproduce::built_in_figures(), arguments.full_request()))
     drawings.push_back({std::move(figure), {}, {}});
+  if (!arguments.show)
+    for (const auto& drawing : drawings) check_runs(drawing.figure.plan);
   if (arguments.plan_only) {
     for (const auto& drawing : drawings)
       for (const auto& run : drawing.figure.plan.runs) std::cout << run.folder.string() << '\n';
     return;
   }
-  for (const auto& drawing : drawings) check_same_recipes(drawing.figure.plan);
+  for (const auto& drawing : drawings)
+    check_same_recipes(drawing.figure.plan,
+                       arguments.show ? reproduce::Purpose::show : reproduce::Purpose::train);
   if (!arguments.show) execute_all(drawings, arguments.quiet);
 
   const bool stopped = std::any_of(drawings.begin(), drawings.end(),

@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <ostream>
+#include <utility>
 
 #include "base/quantities.h"
 #include "base/usage_error.h"
-#include "report/recipe_values.h"
+#include "reproduce/check_runs.h"
+#include "reproduce/earlier_runs.h"
+#include "reproduce/missing.h"
 #include "train/checkpoint.h"
 #include "train/progress.h"
 #include "train/setup.h"
@@ -22,27 +24,6 @@ namespace {
 bool is_finished(const PlannedRun& run) {
   const auto position = train::saved_position(train::RunPaths{run.folder});
   return position && position->epoch >= run.recipe.train.epochs;
-}
-
-// Unlike runs are never put into one table: an earlier run must have been made by the same recipe, save for
-// what does not decide anything here.
-void check_same_recipe(const PlannedRun& run) {
-  auto there = train::recipe_of(train::RunPaths{run.folder});
-  there.title = run.recipe.title;
-  there.data.root = run.recipe.data.root;
-  there.train.threads = run.recipe.train.threads;
-  there.train.checkpoint_every = run.recipe.train.checkpoint_every;
-  there.control.brake = run.recipe.control.brake;
-  there.control.run = run.recipe.control.run;
-  if (there == run.recipe) return;
-  const auto old_values = report::recipe_values(there);
-  const auto new_values = report::recipe_values(run.recipe);
-  for (std::size_t i = 0; i < new_values.size(); ++i)
-    if (old_values[i].cell.text != new_values[i].cell.text)
-      throw UsageError(run.folder.string() + " was made with " + new_values[i].name + " = " +
-                       old_values[i].cell.text + ", and now " + new_values[i].cell.text +
-                       " is asked for: choose another --root, or remove it.");
-  throw UsageError(run.folder.string() + " was made by another recipe: choose another --root, or remove it.");
 }
 
 // Why a column cannot be run, or "".
@@ -58,8 +39,6 @@ std::string what_is_missing(const train::Recipe& recipe, train::DataSets& data) 
   return "";
 }
 
-bool is_begun(const PlannedRun& run) { return std::filesystem::exists(train::RunPaths{run.folder}.recipe()); }
-
 // The run's folder, made or opened. Nothing while another process has it.
 std::optional<train::RunFolder> take_folder(const PlannedRun& run, train::DataSets& data) {
   try {
@@ -71,7 +50,7 @@ std::optional<train::RunFolder> take_folder(const PlannedRun& run, train::DataSe
       }
     }
     auto folder = train::RunFolder::open(run.folder);
-    check_same_recipe(run);
+    check_same_recipe(run, Purpose::train);
     return folder;
   } catch (const train::FolderInUse&) {
     return std::nullopt;
@@ -89,6 +68,7 @@ class Executor {
     for (const auto& run : plan_.runs)
       if (!is_finished(run)) open.push_back(&run);
     open_ = open.size();
+    for (const auto& [column, why] : missing_columns(plan_, open)) leave_out(column, why);
     out_ << fmt::format("{}, {} of them done.\n", base::counted(plan_.runs.size(), "run"),
                         plan_.runs.size() - open_);
     // Round by round, until all are done or what is left is in other hands.
@@ -119,9 +99,13 @@ class Executor {
     if (execution_.unavailable.contains(run.column)) return true;
     const auto missing = what_is_missing(run.recipe, data_);
     if (missing.empty()) return false;
-    execution_.unavailable[run.column] = missing;
-    out_ << plan_.table.columns[run.column].title << " is left out: " << missing << '\n';
+    leave_out(run.column, missing);
     return true;
+  }
+
+  void leave_out(std::size_t column, const std::string& why) {
+    execution_.unavailable[column] = why;
+    notices_ += plan_.table.columns[column].title + " is left out: " + why + '\n';
   }
 
   // False if it has to wait for another process.
@@ -131,7 +115,8 @@ class Executor {
     if (!folder) return false;
     ++begun_;
     if (is_finished(run)) return true;  // by another process, meanwhile
-    out_ << fmt::format("[{}/{}] {}\n", begun_, open_, run.label(plan_.table)) << std::flush;
+    out_ << std::exchange(notices_, {}) << fmt::format("[{}/{}] {}\n", begun_, open_, run.label(plan_.table))
+         << std::flush;
     const auto outcome =
         train::continue_run(*folder, {.progress = &progress_, .stop = &stop_, .data = &data_});
     execution_.stopped = outcome == train::Outcome::stopped;
@@ -152,20 +137,18 @@ class Executor {
   std::ostream& out_;
   train::DataSets data_;
   Execution execution_;
+  // Said before the next run begins. Where none does, the caller has nothing else to say.
+  std::string notices_;
   std::size_t open_ = 0;
   std::size_t begun_ = 0;
 };
 
 }  // namespace
 
-void check_same_recipes(const Plan& plan) {
-  for (const auto& run : plan.runs)
-    if (is_begun(run)) check_same_recipe(run);
-}
-
 Execution execute(const Plan& plan, train::Progress& progress, const std::atomic<bool>& stop,
                   std::ostream& out) {
-  check_same_recipes(plan);
+  check_runs(plan);
+  check_same_recipes(plan, Purpose::train);
   return Executor(plan, progress, stop, out).go();
 }
 

@@ -23,13 +23,11 @@ struct Execution {
   std::vector<std::string> elsewhere;
 };
 
-/// Throws a UsageError if a run that is there was made by another recipe than the plan's: unlike runs never
-/// meet in one table.
-void check_same_recipes(const Plan& plan);
-
-/// Trains every run that is not finished, from where it was left. `out` is told which one is next. A run that
-/// another process is working on is passed over and tried again after the others, so that several processes
-/// can share a table.
+/// Trains every run that is not finished, from where it was left. `out` is told which one is next, and which
+/// columns are left out if any other can be run. A run that another process is working on is passed over and
+/// tried again after the others, so that several processes can share a table. Whatever is wrong with any of
+/// the runs is thrown before the first is trained: see check_runs(), check_same_recipes() and
+/// missing_columns().
 Execution execute(const Plan& plan, train::Progress& progress, const std::atomic<bool>& stop,
                   std::ostream& out);
 

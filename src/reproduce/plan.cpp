@@ -24,7 +24,10 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
 }
 
 void apply_quick(TableRecipe& table) {
-  auto& quick = table.quick;
+  if (!table.quick)
+    throw UsageError(table.origin + " has no [table.quick], which says what --quick changes: add one, or " +
+                     "leave --quick out.");
+  const auto& quick = *table.quick;
   if (!quick.seeds.empty()) table.seeds = quick.seeds;
   if (!quick.columns.empty()) table.columns = quick.columns;
   // Never on the paper's data: its numbers would stand beside unlike ones.
@@ -57,21 +60,24 @@ void check_only(const TableRecipe& table, const std::vector<std::string>& only) 
   }
 }
 
-train::Recipe resolve(const TableRecipe& table, const Request& request, const TableColumn& column,
-                      const TableRow& row, bool as_in_paper) {
+train::RecipeSource source_of(const TableRecipe& table, const Request& request, const TableColumn& column,
+                              const TableRow& row) {
   train::RecipeSource source;
   source.ignore("table");
   source.add_text(table.text, table.origin);
   const auto apply = [&](const std::vector<Change>& changes) {
     for (const auto& change : changes) source.set(change.text, change.where);
   };
-  if (request.quick && !as_in_paper) apply(table.quick.set);
+  if (request.quick) apply(table.quick.value().set);
   apply(column.set);
   apply(row.set);
-  if (!as_in_paper) {
-    if (request.epochs) source.set("train.epochs=" + std::to_string(*request.epochs));
-    for (const auto& assignment : request.set) source.set(assignment);
-  }
+  if (request.epochs) source.set("train.epochs=" + std::to_string(*request.epochs));
+  for (const auto& assignment : request.set) source.set(assignment);
+  return source;
+}
+
+train::Recipe resolve(const train::RecipeSource& source, const TableRecipe& table, const TableColumn& column,
+                      const TableRow& row) {
   try {
     return source.resolve();
   } catch (const UsageError& error) {
@@ -80,6 +86,12 @@ train::Recipe resolve(const TableRecipe& table, const Request& request, const Ta
     if (sentence.starts_with(table.origin + ":") || sentence.starts_with("--set ")) throw;
     throw UsageError(table.origin + ", " + column.key + "/" + row.key + ": " + sentence);
   }
+}
+
+// A cell as the table has it, whatever the command line asks for.
+train::Recipe as_written(const TableRecipe& table, const TableColumn& column) {
+  const auto& row = table.rows.front();
+  return resolve(source_of(table, {}, column, row), table, column, row);
 }
 
 train::Recipe adamw_like(const train::Recipe& row) {
@@ -106,6 +118,22 @@ train::Recipe control_recipe(Control control, const train::Recipe& row, const st
     recipe.control.run = run.string();
   }
   return recipe;
+}
+
+// The cells of a column that are asked for, without seed and folder.
+std::vector<PlannedRun> cells_of(const TableRecipe& table, const Request& request, std::size_t column) {
+  std::vector<PlannedRun> cells;
+  const auto& of = table.columns[column];
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    if (!is_selected(request.only, of.key, table.rows[row].key)) continue;
+    PlannedRun cell;
+    cell.column = column;
+    cell.row = row;
+    cell.source = std::make_shared<train::RecipeSource>(source_of(table, request, of, table.rows[row]));
+    cell.recipe = resolve(*cell.source, table, of, table.rows[row]);
+    cells.push_back(std::move(cell));
+  }
+  return cells;
 }
 
 // Adds the runs of one cell, for one seed.
@@ -144,7 +172,7 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
                                         const Request& request, const train::Recipe& used) {
   const bool of_the_paper = paper.has_paper_numbers();
   std::vector<std::string> differences;
-  const auto standard = resolve(paper, request, paper.columns.front(), paper.rows.front(), true);
+  const auto standard = as_written(paper, paper.columns.front());
   if (used.train.epochs != standard.train.epochs)
     differences.push_back(base::counted(static_cast<std::uint64_t>(used.train.epochs), "epoch") +
                           " instead of " + std::to_string(standard.train.epochs));
@@ -156,10 +184,9 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
                             std::to_string(used.data.test_images) + " test images");
     if (used.model.weights != standard.model.weights)
       differences.emplace_back("random weights instead of pretrained ones");
-    const bool batch_is_papers =
-        std::any_of(paper.columns.begin(), paper.columns.end(), [&](const TableColumn& column) {
-          return resolve(paper, request, column, paper.rows.front(), true).train.batch == used.train.batch;
-        });
+    const bool batch_is_papers = std::any_of(
+        paper.columns.begin(), paper.columns.end(),
+        [&](const TableColumn& column) { return as_written(paper, column).train.batch == used.train.batch; });
     if (!batch_is_papers)
       differences.push_back("batches of " + std::to_string(used.train.batch) + " instead of " +
                             std::to_string(standard.train.batch));
@@ -171,7 +198,11 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
     if (decides_something(assignment)) differences.push_back("--set " + assignment);
   differences.push_back(table.seeds.size() == 1 ? "one seed" : std::to_string(table.seeds.size()) + " seeds");
   if (of_the_paper) differences.emplace_back("other hardware, so times compare only with each other");
-  differences.insert(differences.end(), table.notes.begin(), table.notes.end());
+  // Those of the paper's tables are about its numbers, which are not shown with other data.
+  if (!of_the_paper || table.has_paper_numbers())
+    differences.insert(differences.end(), table.notes.begin(), table.notes.end());
+  for (const auto& column : table.columns)
+    differences.insert(differences.end(), column.notes.begin(), column.notes.end());
   return differences;
 }
 
@@ -191,8 +222,12 @@ std::string to_string(Control control) {
   return "none";
 }
 
+std::string PlannedRun::cell(const TableRecipe& table) const {
+  return table.columns[column].key + "/" + (row < table.rows.size() ? table.rows[row].key : "adamw");
+}
+
 std::string PlannedRun::label(const TableRecipe& table) const {
-  auto text = table.columns[column].key + "/" + (row < table.rows.size() ? table.rows[row].key : "adamw");
+  auto text = cell(table);
   if (control != Control::none) text += " " + to_string(control);
   return text + ", seed " + std::to_string(seed);
 }
@@ -224,16 +259,12 @@ Plan make_plan(TableRecipe table, const Request& request) {
   plan.name = table.name + variant_of(request);
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     const auto folder = request.root / plan.name / table.columns[column].key;
+    const auto cells = cells_of(table, request, column);
     for (const auto seed : table.seeds) {
       std::optional<PlannedRun> controlled;
-      for (std::size_t row = 0; row < table.rows.size(); ++row) {
-        if (!is_selected(request.only, table.columns[column].key, table.rows[row].key)) continue;
-        PlannedRun run;
-        run.column = column;
-        run.row = row;
+      for (auto run : cells) {
         run.seed = seed;
-        run.recipe = resolve(table, request, table.columns[column], table.rows[row], false);
-        if (run.recipe.optimizer.name == "sadam" && table.rows[row].controls && request.controls)
+        if (run.recipe.optimizer.name == "sadam" && table.rows[run.row].controls && request.controls)
           controlled = run;
         add_cell(plan, request, folder, run);
       }

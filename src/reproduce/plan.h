@@ -3,12 +3,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "reproduce/table_recipe.h"
 #include "train/recipe/recipe.h"
+
+namespace sadam::train {
+class RecipeSource;
+}
 
 namespace sadam::reproduce {
 
@@ -39,8 +44,10 @@ struct PlannedRun {
   Control control = Control::none;
   std::int64_t seed = 0;
   train::Recipe recipe;
+  std::shared_ptr<const train::RecipeSource> source;  ///< of the cell's recipe: where its fields are set
   std::filesystem::path folder;
 
+  std::string cell(const TableRecipe& table) const;   ///< "cifar100/sadam-k2"
   std::string label(const TableRecipe& table) const;  ///< "cifar100/sadam-k2 matched, seed 42"
 };
 

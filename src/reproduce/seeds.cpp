@@ -23,8 +23,30 @@ std::int64_t seed_in(std::string_view text) {
     throw UsageError("--seeds: " + base::in_quotes(text) + " is too large; use at most 9223372036854775807.");
   if (error != std::errc() || rest != end)
     throw UsageError("--seeds: " + base::in_quotes(text) +
-                     " is no seed; write integers with commas between them, such as 1,2,3.");
+                     " is no seed; write integers with commas between them, or a range, such as 1,2,3 or "
+                     "1-3.");
   return seed;
+}
+
+constexpr std::size_t most_seeds = 1000;
+
+[[noreturn]] void refuse_so_many() {
+  throw UsageError("--seeds: these are more than " + std::to_string(most_seeds) +
+                   " seeds; ask for fewer at a time.");
+}
+
+// "7" or "1-3".
+void add_seeds_in(std::string_view text, std::vector<std::int64_t>& seeds) {
+  const auto dash = text.find('-', 1);  // one at the front is a sign
+  const auto first = seed_in(without_spaces(text.substr(0, dash)));
+  const auto last = dash == std::string_view::npos ? first : seed_in(without_spaces(text.substr(dash + 1)));
+  if (last < first)
+    throw UsageError("--seeds: the range " + base::in_quotes(text) +
+                     " ends before it begins; write the smaller seed first.");
+  // Without their sign the difference of any two fits.
+  const auto more = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
+  if (more >= most_seeds - seeds.size()) refuse_so_many();
+  for (std::uint64_t i = 0; i <= more; ++i) seeds.push_back(first + static_cast<std::int64_t>(i));
 }
 
 }  // namespace
@@ -33,7 +55,7 @@ std::vector<std::int64_t> seeds_in(std::string_view text) {
   std::vector<std::int64_t> seeds;
   for (;;) {
     const auto comma = text.find(',');
-    seeds.push_back(seed_in(without_spaces(text.substr(0, comma))));
+    add_seeds_in(without_spaces(text.substr(0, comma)), seeds);
     if (comma == std::string_view::npos) return seeds;
     text.remove_prefix(comma + 1);
   }

@@ -8,7 +8,8 @@
 
 namespace sadam::reproduce {
 
-/// As typed: "1,2,3". Throws a UsageError for what is no such list.
+/// As typed: "1,2,3", "1-3", "1-3,7". Throws a UsageError for what is no such list, a range that ends before
+/// it begins, and more than 1000 seeds.
 std::vector<std::int64_t> seeds_in(std::string_view text);
 
 /// Throws a UsageError that begins with `where` ("--seeds", "mine.toml:4") for a seed that is negative or

@@ -31,6 +31,16 @@ std::string key_in(TomlFields& fields, const std::vector<std::string>& taken) {
   return key;
 }
 
+// The runs of a row's controls lie in folders beside its own: ROW.matched, ROW.shuffled, adamw.cosine.
+std::string row_key_in(TomlFields& fields, const std::vector<std::string>& taken) {
+  auto key = key_in(fields, taken);
+  if (key.find('.') != std::string::npos)
+    throw UsageError(fields.where("key") + ": the key '" + key +
+                     "' of a row has a '.', which is for the folders of controls (ROW.matched); write it "
+                     "without.");
+  return key;
+}
+
 std::vector<std::string> only_texts(const std::vector<Located>& items) {
   std::vector<std::string> texts;
   for (const auto& item : items) texts.push_back(item.text);
@@ -51,7 +61,8 @@ std::vector<TableColumn> columns_in(TomlFields& fields) {
   std::vector<TableColumn> columns;
   for (auto& column : fields.tables("column")) {
     auto key = key_in(column, keys_in(columns));
-    columns.push_back({std::move(key), column.text("title"), changes_in(column)});
+    columns.push_back(
+        {std::move(key), column.text("title"), changes_in(column), only_texts(column.texts("notes"))});
     column.done();
   }
   return columns;
@@ -60,7 +71,7 @@ std::vector<TableColumn> columns_in(TomlFields& fields) {
 std::vector<TableRow> rows_in(TomlFields& fields, const std::vector<std::string>& columns) {
   std::vector<TableRow> rows;
   for (auto& row : fields.tables("row")) {
-    auto key = key_in(row, keys_in(rows));
+    auto key = row_key_in(row, keys_in(rows));
     rows.push_back({std::move(key), row.text("title"), changes_in(row), row.flag("controls", true),
                     row.numbers("paper", columns, "column"),
                     row.numbers("paper_seconds", columns, "column")});
@@ -94,6 +105,10 @@ bool TableRecipe::has_paper_numbers() const {
 TableRecipe read_table(std::string_view toml, std::string_view name, std::string_view origin) {
   const auto root = train::parse_toml(toml, origin);
   const auto* const node = root.get_as<toml::table>("table");
+  if (node == nullptr && root.contains("figure"))
+    throw UsageError(
+        std::string(origin) +
+        " lists figures, and only the built-in ones can be drawn: use 'sadam reproduce curves'.");
   if (node == nullptr)
     throw UsageError(std::string(origin) +
                      " has no [table]: it is a recipe of one run (sadam train), not of a table.");
@@ -113,8 +128,13 @@ TableRecipe read_table(std::string_view toml, std::string_view name, std::string
   table.baseline = fields.name("baseline", keys_in(table.rows), "row");
   for (auto& quick : fields.table("quick")) table.quick = quick_in(quick, keys_in(table.rows));
   fields.done();
-  if (table.columns.empty() || table.rows.empty() || table.seeds.empty())
-    throw UsageError(std::string(origin) + ": a table needs at least one column, one row and one seed.");
+  const auto refuse_empty = [&](bool empty, const char* key, const char* sentence) {
+    if (empty) throw UsageError(fields.where(key) + ": the table has no " + sentence);
+  };
+  refuse_empty(table.seeds.empty(), "seeds",
+               "seeds; add table.seeds with one or more, such as seeds = [1, 2].");
+  refuse_empty(table.columns.empty(), "column", "column; add at least one as [[table.column]].");
+  refuse_empty(table.rows.empty(), "row", "row; add at least one as [[table.row]].");
   return table;
 }
 

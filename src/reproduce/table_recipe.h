@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct TableColumn {
   std::string key;
   std::string title;
   std::vector<Change> set;
+  std::vector<std::string> notes;  ///< what differs from the paper where this column is shown
 };
 
 struct TableRow {
@@ -41,13 +43,14 @@ struct TableRecipe {
   std::vector<TableColumn> columns;
   std::vector<TableRow> rows;
 
-  /// What --quick changes.
+  /// What --quick changes; without it the table has no quick version.
   struct Quick {
     std::vector<std::int64_t> seeds;
     std::vector<std::string> rows;  ///< keys; empty: all
     std::vector<Change> set;
     std::vector<TableColumn> columns;  ///< empty: the table's own
-  } quick;
+  };
+  std::optional<Quick> quick;
 
   /// Whether some row has a number of the paper's.
   bool has_paper_numbers() const;

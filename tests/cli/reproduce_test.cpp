@@ -11,6 +11,18 @@
 namespace sadam::cli {
 namespace {
 
+testing::AssertionResult says(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "it says: " << text;
+}
+
+// How often a text has a part.
+std::size_t times(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 constexpr const char* small_table =
     "[data]\nname = 'synthetic10'\ntrain_images = 160\ntest_images = 50\n"
     "[train]\nepochs = 1\nbatch = 16\nthreads = 1\n"
@@ -27,7 +39,7 @@ class Reproduce : public testing::Test {
     return std::filesystem::exists(path("runs/small/c/" + row + "/seed-1/checkpoint.pt"));
   }
   Ended reproduce(const Arguments& more = {}) const {
-    Arguments arguments = {"reproduce", path("small.toml"), "--root", path("runs"), "--quiet"};
+    Arguments arguments = {"reproduce", path("small.toml"), "--root", path("runs")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program(arguments);
   }
@@ -67,6 +79,86 @@ TEST_F(Reproduce, TwoProcessesShareATable) {
   }
   const auto after = reproduce();
   EXPECT_NE(after.err.find("5 runs, 5 of them done."), std::string::npos) << after.err;
+}
+
+// tests/reproduce/check_runs_test.cpp has all that can be wrong.
+TEST_F(Reproduce, ABadRowIsRefusedWithItsPlaceBeforeAnyIsTrained) {
+  std::ofstream(path("small.toml"), std::ios::app)
+      << "[[table.row]]\nkey = 'x'\ntitle = 'X'\nset = [\"data.name = 'cifr10'\"]\n";
+  for (const Arguments& more : {Arguments{}, Arguments{"--plan"}}) {
+    const auto ended = reproduce(more);
+    EXPECT_EQ(ended.status, 2);
+    EXPECT_EQ(ended.out, "");
+    EXPECT_EQ(ended.err, "sadam: " + path("small.toml") +
+                             ":26, c/x: there is no data set 'cifr10'; did you mean 'cifar10'?\n");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("runs")));
+}
+
+TEST_F(Reproduce, TheDeviceIsCheckedBeforeDataAndEarlierRuns) {
+  ASSERT_EQ(reproduce({"--only", "adamw"}).status, 0);
+  for (const Arguments& arguments :
+       {Arguments{"reproduce", "table1", "--root", path("runs"), "--set", "data.root=" + path("data")},
+        Arguments{"reproduce", "curves", "--root", path("runs"), "--set", "data.root=" + path("data")},
+        Arguments{"reproduce", path("small.toml"), "--root", path("runs")}}) {
+    auto with_device = arguments;
+    with_device.insert(with_device.end(), {"--device", "cuda:99"});
+    const auto ended = run_program(with_device);
+    EXPECT_EQ(ended.status, 1) << ended.err;
+    EXPECT_TRUE(says(ended.err, "--device cpu"));
+    EXPECT_EQ(ended.err.find("fetch"), std::string::npos) << ended.err;
+    EXPECT_EQ(ended.err.find("--root"), std::string::npos) << ended.err;
+    EXPECT_EQ(times(ended.err, "\n"), 1U) << ended.err;
+  }
+}
+
+TEST_F(Reproduce, QuietShowsTheTableAlone) {
+  const auto first = reproduce({"--quiet"});
+  EXPECT_EQ(first.status, 0);
+  EXPECT_EQ(first.err, "");
+  EXPECT_TRUE(says(first.out, "built-in data"));
+  EXPECT_TRUE(says(reproduce().err, "5 runs, 5 of them done."));
+}
+
+TEST_F(Reproduce, ShowNamesTheOptionsThatTheRunsWereMadeWith) {
+  ASSERT_EQ(reproduce({"--only", "adamw", "--set", "data.train_images=32", "--set", "train.clip=2"}).status,
+            0);
+  const auto without = reproduce({"--only", "adamw", "--show"});
+  EXPECT_EQ(without.status, 2);
+  EXPECT_TRUE(says(without.err,
+                   "repeat the options that it was made with (--set data.train_images=32 --set "
+                   "train.clip=2.0)"));
+  EXPECT_EQ(
+      reproduce({"--only", "adamw", "--show", "--set", "data.train_images=32", "--set", "train.clip=2.0"})
+          .status,
+      0);
+  // Training goes elsewhere.
+  EXPECT_TRUE(says(reproduce({"--only", "adamw"}).err, "choose another --root, or remove it."));
+}
+
+TEST_F(Reproduce, WhyNothingCouldBeRunIsSaidOnce) {
+  for (const char* table : {"table1", "curves"}) {
+    const auto ended = run_program({"reproduce", table, "--root", path("runs"), "--only", "cifar100", "--set",
+                                    "data.root=" + path("data")});
+    EXPECT_EQ(ended.status, 1);
+    EXPECT_EQ(times(ended.err, "cifar-100-binary"), 1U) << ended.err;
+  }
+}
+
+TEST_F(Reproduce, AColumnThatIsLeftOutIsNamedBeforeTheOthersAreTrained) {
+  std::ofstream(path("small.toml"), std::ios::app)
+      << "[[table.column]]\nkey = 'd'\ntitle = 'other data'\nset = [\"data.name = 'cifar10'\"]\n";
+  const Arguments options = {"--only", "adamw", "--set", "data.root=" + path("data")};
+  const auto first = reproduce(options);
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_LT(first.err.find("other data is left out: "), first.err.find("[1/")) << first.err;
+  EXPECT_TRUE(says(first.out, "other data is left out: "));
+  // Another program gets the table, and the person beside it the reason.
+  auto quiet = options;
+  quiet.insert(quiet.end(), {"--quiet", "--csv"});
+  const auto second = reproduce(quiet);
+  EXPECT_EQ(second.status, 0);
+  EXPECT_EQ(second.err.find("other data is left out: "), 0U) << second.err;
 }
 
 TEST_F(Reproduce, WeightsAreFoundBesideTheData) {

@@ -57,7 +57,7 @@ bool has_text(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-class CurvesTest : public testing::Test {
+class CurvesTest : public ::testing::Test {
  protected:
   // The only figure of which something is asked for.
   Figure figure(std::vector<std::string> only, std::vector<std::int64_t> seeds = {1, 2}) const {

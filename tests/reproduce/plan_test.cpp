@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/usage_error.h"
+#include "support/refusal.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -17,6 +18,16 @@ const PlannedRun* find_run(const Plan& plan, const std::string& folder) {
                                   [&](const PlannedRun& run) { return run.folder == folder; });
   return found == plan.runs.end() ? nullptr : &*found;
 }
+
+bool has_difference(const Plan& plan, const std::string& part) {
+  return std::any_of(plan.differences.begin(), plan.differences.end(),
+                     [&](const auto& text) { return text.find(part) != std::string::npos; });
+}
+
+constexpr const char* own_table =
+    "[table]\ntitle = 't'\nseeds = [1]\nnotes = ['by me']\n"
+    "[[table.column]]\nkey = 'c'\ntitle = 'c'\n"
+    "[[table.row]]\nkey = 'a'\ntitle = 'a'\n";
 
 TEST(Plan, EveryBuiltInTableResolvesInFullAndQuick) {
   for (const auto& built_in : built_in_recipes()) {
@@ -141,12 +152,35 @@ TEST(Plan, OnlyTablesOfThePaperSpeakOfIt) {
   Request quick;
   quick.quick = true;
   EXPECT_TRUE(speaks(make_plan(find_table("table3"), quick)));
-  const auto own = read_table(
-      "[table]\ntitle = 't'\nseeds = [1]\n[[table.column]]\nkey = 'c'\ntitle = 'c'\n[[table.row]]\nkey = "
-      "'a'\ntitle = 'a'\n",
-      "own", "own.toml");
+  const auto own =
+      read_table(std::string(own_table) + "[table.quick]\nset = ['train.epochs = 1']\n", "own", "own.toml");
   EXPECT_FALSE(make_plan(own, quick).of_the_paper);
   EXPECT_FALSE(speaks(make_plan(own, quick)));
+}
+
+TEST(Plan, QuickIsRefusedOfATableThatDoesNotSayWhatItChanges) {
+  Request quick;
+  quick.quick = true;
+  const auto sentence = sadam::testing::refusal<UsageError>(
+      [&] { make_plan(read_table(own_table, "own", "own.toml"), quick); });
+  EXPECT_EQ(sentence,
+            "own.toml has no [table.quick], which says what --quick changes: add one, or leave --quick out.");
+}
+
+TEST(Plan, RemarksAreAboutWhatIsShown) {
+  constexpr const char* about_cifar100 = "CIFAR-100 script";
+  constexpr const char* about_numbers = "one number a cell";
+  Request request;
+  EXPECT_TRUE(has_difference(make_plan(find_table("table1"), request), about_cifar100));
+  request.only = {"imagewoof"};
+  EXPECT_FALSE(has_difference(make_plan(find_table("table1"), request), about_cifar100));
+  EXPECT_TRUE(has_difference(make_plan(find_table("table1"), request), about_numbers));
+  Request quick;
+  quick.quick = true;
+  EXPECT_FALSE(has_difference(make_plan(find_table("table1"), quick), about_cifar100));
+  EXPECT_FALSE(has_difference(make_plan(find_table("table1"), quick), about_numbers));
+  const auto own = read_table(std::string(own_table) + "[table.quick]\n", "own", "own.toml");
+  EXPECT_TRUE(has_difference(make_plan(own, quick), "by me"));
 }
 
 // The weights are found beside the data wherever these are, so their place is not in the recipe.
@@ -185,7 +219,7 @@ TEST(Plan, KeysThatCannotNameFoldersOfTheirOwnAreRefused) {
            first + "'\ntitle = 'a'\n[[table.row]]\nkey = '" + second + "'\ntitle = 'b'\n";
   };
   EXPECT_NO_THROW(read_table(table("a", "b"), "x", "x.toml"));
-  for (const char* bad : {"a", "", "..", "../../b"})
+  for (const char* bad : {"a", "", "..", "../../b", "a.matched", "adamw.cosine", "b.c"})
     EXPECT_THROW(read_table(table("a", bad), "x", "x.toml"), UsageError) << bad;
 }
 

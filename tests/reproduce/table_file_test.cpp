@@ -6,6 +6,7 @@
 #include "base/usage_error.h"
 #include "reproduce/plan.h"
 #include "reproduce/seeds.h"
+#include "support/refusal.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -84,6 +85,20 @@ TEST(TableFile, MissingAndMisspeltFieldsAreRefusedWithTheirLine) {
             "mine.toml:15: the key 'wid");
 }
 
+TEST(TableFile, WhatATableCannotDoWithoutIsNamed) {
+  EXPECT_EQ(refusal("[table]\ntitle = 't'\n" + std::string(body)),
+            "mine.toml:1: the table has no seeds; add table.seeds with one or more, such as seeds = [1, 2].");
+  EXPECT_EQ(refusal("[table]\ntitle = 't'\nseeds = []\n" + std::string(body)).substr(0, 34),
+            "mine.toml:3: the table has no seed");
+  EXPECT_EQ(refusal(head), "mine.toml:1: the table has no column; add at least one as [[table.column]].");
+  EXPECT_EQ(refusal(std::string(head) + "[[table.column]]\nkey = 'c'\ntitle = 'c'\n"),
+            "mine.toml:1: the table has no row; add at least one as [[table.row]].");
+}
+
+TEST(TableFile, AFileOfFiguresIsSentToTheBuiltInOnes) {
+  EXPECT_NE(refusal("[[figure]]\nkey = 'f'\n").find("mine.toml lists figures"), std::string::npos);
+}
+
 TEST(TableFile, ErrorsInChangesComeWithTheLineOfTheChange) {
   const auto with = [](const std::string& changes) {
     return refusal(std::string(head) + body + "set = [\n" + changes + "\n]\n");
@@ -117,6 +132,18 @@ TEST(TableFile, SeedsThatAreNegativeOrThereTwiceAreRefused) {
             "mine.toml:3: seed -2 is negative; use 0 or more.");
   EXPECT_NE(refusal("[table]\ntitle = 't'\nseeds = [1, 1]\n" + std::string(body)).find("mine.toml:3: seed 1"),
             std::string::npos);
+}
+
+TEST(Seeds, RangesStandForWhatIsBetween) {
+  EXPECT_EQ(seeds_in("1-3"), (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_EQ(seeds_in("1-3, 7,9 - 9"), (std::vector<std::int64_t>{1, 2, 3, 7, 9}));
+  EXPECT_EQ(seeds_in("9223372036854775806-9223372036854775807").size(), 2U);
+  EXPECT_EQ(seeds_in("1-1000").size(), 1000U);
+  for (const char* bad : {"3-1", "1-1001", "1-500,501-1001", "0-9223372036854775807", "1-", "1-2-3", "1--3",
+                          "-9223372036854775808-9223372036854775807"})
+    EXPECT_THROW(seeds_in(bad), UsageError) << bad;
+  EXPECT_EQ(sadam::testing::refusal([] { seeds_in("3-1"); }),
+            "--seeds: the range '3-1' ends before it begins; write the smaller seed first.");
 }
 
 TEST(Seeds, AreIntegersWithCommasBetweenThem) {

@@ -102,4 +102,14 @@ Recipe RecipeSource::resolve() const {
   return recipe;
 }
 
+std::string RecipeSource::where(std::string_view field) const {
+  const auto dot = field.find('.');
+  const auto table = dot == std::string_view::npos ? "" : field.substr(0, dot);
+  const auto key = dot == std::string_view::npos ? field : field.substr(dot + 1);
+  std::string place;
+  for (const auto& entry : layers_->entries)
+    if (!entry.opens_table && entry.table == table && entry.key == key) place = entry.where;
+  return place;
+}
+
 }  // namespace sadam::train

@@ -33,6 +33,9 @@ class RecipeSource {
   /// of range, and fields that contradict each other.
   Recipe resolve() const;
 
+  /// What gave a field its value: "table1.toml:12", "--set data.name"; "" where nothing did.
+  std::string where(std::string_view field) const;
+
  private:
   struct Layers;
   std::unique_ptr<Layers> layers_;

@@ -54,6 +54,18 @@ TEST(RecipeSource, AnyTextIsReadInAnyQuotes) {
   EXPECT_EQ(3, resolved("title = 'ü#'\nseed = 3").seed);
 }
 
+TEST(RecipeSource, SaysWhatGaveAFieldItsValue) {
+  RecipeSource source;
+  source.add_text("seed = 3\n[train]\nepochs = 2\nbatch = 8\n", "a.toml");
+  source.set("train.batch=4", "b.toml:7");
+  source.set("train.clip=1");
+  EXPECT_EQ(source.where("seed"), "a.toml:1");
+  EXPECT_EQ(source.where("train.epochs"), "a.toml:3");
+  EXPECT_EQ(source.where("train.batch"), "b.toml:7");
+  EXPECT_EQ(source.where("train.clip"), "--set train.clip");
+  EXPECT_EQ(source.where("train.device"), "");
+}
+
 TEST(RecipeSource, LaterLayersWinFieldByField) {
   const TemporaryFolder folder;
   write_text(folder / "a.toml", "[train]\nepochs = 3\nbatch = 16\n");
