@@ -125,6 +125,34 @@ class Assignment {
   const Entry& entry_;
 };
 
+/// A control is asked for in two fields, and one of them alone would do nothing. A brake of 1 is no wish:
+/// run.toml has it for every run.
+void check_control(const Recipe& recipe, bool brake_given) {
+  const auto& control = recipe.control;
+  if (control.kind == "none") {
+    if (!control.run.empty())
+      throw UsageError("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.");
+    if (control.brake != 1)
+      throw UsageError(fmt::format(
+          "control.brake is {} and control.kind is 'none'; make it 'constant', or leave the brake out.",
+          control.brake));
+    return;
+  }
+  if (recipe.optimizer.name != "adamw")
+    throw UsageError(fmt::format(
+        "control.kind is '{}' and optimizer.name is '{}'; a control is a run of 'adamw' with the brakes "
+        "of another run.",
+        control.kind, recipe.optimizer.name));
+  if (control.kind != "constant" && control.run.empty())
+    throw UsageError(fmt::format(
+        "control.kind is '{}' without control.run; name the folder of the S-Adam run whose brakes it "
+        "takes.",
+        control.kind));
+  if (control.kind == "constant" && !brake_given)
+    throw UsageError(
+        "control.kind is 'constant' without control.brake; give the factor, such as control.brake=0.5.");
+}
+
 }  // namespace
 
 const FieldRow* checked_row(const Entry& entry) {
@@ -150,9 +178,8 @@ void assign(const FieldRow& row, const Entry& entry, Recipe& recipe) {
   std::visit(Assignment(row, entry), row.slot(recipe));
 }
 
-void check_together(const Recipe& recipe) {
+void check_together(const Recipe& recipe, bool brake_given) {
   const auto& optimizer = recipe.optimizer;
-  const auto& control = recipe.control;
   const bool has_probes = optimizer.name == "sadam";
   if (has_probes && optimizer.directions == "step" && optimizer.statistic != "residual")
     throw UsageError(fmt::format(
@@ -165,21 +192,7 @@ void check_together(const Recipe& recipe) {
                     "out, or use a GPU "
                     "(--device cuda).",
                     recipe.train.precision));
-  if (control.kind == "none") {
-    if (!control.run.empty())
-      throw UsageError("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.");
-    return;
-  }
-  if (optimizer.name != "adamw")
-    throw UsageError(fmt::format(
-        "control.kind is '{}' and optimizer.name is '{}'; a control is a run of 'adamw' with the brakes "
-        "of another run.",
-        control.kind, optimizer.name));
-  if (control.kind != "constant" && control.run.empty())
-    throw UsageError(fmt::format(
-        "control.kind is '{}' without control.run; name the folder of the S-Adam run whose brakes it "
-        "takes.",
-        control.kind));
+  check_control(recipe, brake_given);
 }
 
 }  // namespace sadam::train

@@ -109,13 +109,27 @@ TEST(BadRecipe, ContradictionsAreRefused) {
               refused(text));
     EXPECT_NO_THROW(testing::resolved(text, {"control.run=runs/a"}));
   }
-  EXPECT_NO_THROW(testing::resolved("optimizer.name = 'adamw'\ncontrol.kind = 'constant'"));
+  EXPECT_NO_THROW(
+      testing::resolved("optimizer.name = 'adamw'\ncontrol.kind = 'constant'", {"control.brake=0.5"}));
   for (const std::string name : {"prox_sgd", "sadam"})
     EXPECT_EQ("control.kind is 'constant' and optimizer.name is '" + name +
                   "'; a control is a run of 'adamw' with the brakes of another run.",
               refused("control.kind = 'constant'", {"optimizer.name=" + name}));
   EXPECT_EQ("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.",
             refused("control.run = 'runs/a'"));
+}
+
+TEST(BadRecipe, AControlThatWouldDoNothingIsRefused) {
+  const std::string adamw = "optimizer.name = 'adamw'\n";
+  for (const std::string name : {"adamw", "sadam"})
+    EXPECT_EQ("control.brake is 0.3 and control.kind is 'none'; make it 'constant', or leave the brake out.",
+              refused("optimizer.name = '" + name + "'", {"control.brake=0.3"}));
+  EXPECT_EQ("control.kind is 'constant' without control.brake; give the factor, such as control.brake=0.5.",
+            refused(adamw, {"control.kind=constant"}));
+  // What a run writes down has every field, and is read back.
+  EXPECT_NO_THROW(testing::resolved(to_toml(testing::resolved(adamw))));
+  const auto constant = testing::resolved(adamw, {"control.kind=constant", "control.brake=1"});
+  EXPECT_EQ(constant, testing::resolved(to_toml(constant)));
 }
 
 TEST(BadRecipe, TextIsPrintableUtf8) {
