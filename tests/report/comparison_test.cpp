@@ -52,7 +52,7 @@ TEST_F(ComparisonTest, ShowsRecipesResultsAndCurvesSideBySide) {
             "epoch of the best            2          2\n"
             "last test loss          1.5000     1.5000\n"
             "mean ρ                       –      0.500\n"
-            "mean brake               1.000      0.400\n"
+            "mean brake                   –      0.400\n"
             "time per step         500.0 ms   500.0 ms\n"
             "training time             10 s       10 s\n"
             "evaluation time          2.0 s      2.0 s\n"

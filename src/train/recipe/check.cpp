@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <system_error>
 
 #include "base/nearest.h"
 #include "base/quote.h"
@@ -64,8 +66,14 @@ class Assignment {
 
   void operator()(std::int64_t* slot) const {
     const auto* const integer = std::get_if<std::int64_t>(&entry_.value);
-    if (integer == nullptr) refuse_type("an integer");
     const auto& range = std::get<Integers>(row_.allowed);
+    if (integer == nullptr) {
+      if (is_integer_beyond_64_bits())
+        refuse(entry_,
+               fmt::format("{} is {}, which is beyond 64 bits; allowed are {} to {}", row_.name(),
+                           base::in_quotes(std::get<std::string>(entry_.value)), range.least, range.most));
+      refuse_type("an integer");
+    }
     if (*integer < range.least || *integer > range.most) refuse_value(fmt::format("{}", *integer));
     *slot = *integer;
   }
@@ -78,7 +86,10 @@ class Assignment {
     const auto& range = std::get<Numbers>(row_.allowed);
     const bool high_enough = range.with_low ? value >= range.low : value > range.low;
     const bool low_enough = range.with_high ? value <= range.high : value < range.high;
-    if (!std::isfinite(value) || !high_enough || !low_enough) refuse_value(fmt::format("{}", value));
+    if (!std::isfinite(value))
+      refuse(entry_, fmt::format("{} is {}; it must be a finite number, {}", row_.name(), value,
+                                 describe(row_.allowed)));
+    if (!high_enough || !low_enough) refuse_value(fmt::format("{}", value));
     *slot = value;
   }
 
@@ -89,6 +100,16 @@ class Assignment {
   }
 
  private:
+  /// TOML has no such integer, so --set takes it for text.
+  bool is_integer_beyond_64_bits() const {
+    const auto* const text = std::get_if<std::string>(&entry_.value);
+    if (text == nullptr) return false;
+    std::int64_t ignored = 0;
+    const auto* const end = text->data() + text->size();
+    const auto read = std::from_chars(text->data() + (text->starts_with('+') ? 1 : 0), end, ignored);
+    return read.ec == std::errc::result_out_of_range && read.ptr == end;
+  }
+
   void check_text(const std::string& text) const {
     if (const auto* const choice = std::get_if<OneOf>(&row_.allowed)) {
       if (std::find(choice->names.begin(), choice->names.end(), text) == choice->names.end())

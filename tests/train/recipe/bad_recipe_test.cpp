@@ -26,6 +26,8 @@ TEST(BadRecipe, AMisspeltNameGetsTheNearestOne) {
   EXPECT_EQ("--set optimizer.probs: 'optimizer' has no field 'probs'; did you mean 'probes'?",
             refused("", {"optimizer.probs=8"}));
   EXPECT_EQ("r.toml:1: optimizer.name is 'sadm'; did you mean 'sadam'?", refused("optimizer.name = 'sadm'"));
+  EXPECT_EQ("r.toml:1: optimizer.name is 'adam'; valid are: sadam, adamw, prox_sgd.",
+            refused("optimizer.name = 'adam'"));
   EXPECT_EQ("r.toml:1: optimizer.name is 'lion'; valid are: sadam, adamw, prox_sgd.",
             refused("optimizer.name = 'lion'"));
   EXPECT_EQ("r.toml:1: 'control' has no field 'xyzzy'; valid are: kind, run, brake.",
@@ -73,8 +75,16 @@ TEST(BadRecipe, RangesAreChecked) {
   EXPECT_EQ("r.toml:1: optimizer.radius is 0; allowed are above 0.", refused("optimizer.radius = 0"));
   EXPECT_EQ("r.toml:1: optimizer.lr is -0.1; allowed are at least 0.", refused("optimizer.lr = -0.1"));
   EXPECT_EQ("r.toml:1: control.brake is 1.5; allowed are 0 to 1.", refused("control.brake = 1.5"));
-  EXPECT_EQ("r.toml:1: optimizer.cap is inf; allowed are above 0.", refused("optimizer.cap = inf"));
-  EXPECT_EQ("r.toml:1: optimizer.lr is nan; allowed are at least 0.", refused("optimizer.lr = nan"));
+  EXPECT_EQ("r.toml:1: optimizer.cap is inf; it must be a finite number, above 0.",
+            refused("optimizer.cap = inf"));
+  EXPECT_EQ("r.toml:1: optimizer.lr is nan; it must be a finite number, at least 0.",
+            refused("optimizer.lr = nan"));
+  EXPECT_EQ(
+      "--set seed: seed is '99999999999999999999', which is beyond 64 bits; allowed are 0 to "
+      "9223372036854775807.",
+      refused("", {"seed=99999999999999999999"}));
+  EXPECT_TRUE(sadam::testing::says(refused("", {"seed=-99999999999999999999"}), "beyond 64 bits"));
+  EXPECT_TRUE(sadam::testing::says(refused("", {"seed=99999999999999999999x"}), "is the text"));
   EXPECT_EQ("r.toml:1: data.name is empty; leave it out for \"synthetic10\".", refused("data.name = ''"));
 }
 
@@ -151,6 +161,17 @@ TEST(BadRecipe, TextIsPrintableUtf8) {
 TEST(BadRecipe, WhatIsNotTomlIsRefusedWithTheLine) {
   EXPECT_TRUE(sadam::testing::says(refused("seed = 1\n[model\n"), "r.toml:2: this is not TOML: "));
   EXPECT_TRUE(sadam::testing::says(refused("seed = 1\nseed = 2\n"), "r.toml:2: this is not TOML: "));
+}
+
+TEST(BadRecipe, TextWithoutQuotesIsAnsweredWithQuotes) {
+  for (const std::string value : {"cifar10", "folder:x", "nano", "true1", "/data", ".."})
+    EXPECT_TRUE(sadam::testing::says(refused("[data]\nname = " + value + "  # here"), "; text needs quotes."))
+        << value;
+  EXPECT_TRUE(sadam::testing::says(refused("[data]\nname = cifar10"), "r.toml:2: this is not TOML: "));
+  for (const std::string text :
+       {"seed = ", "seed = [", "train.deterministic = true\ntrain.deterministic = false", "seed = 1x",
+        "title = 'a' 'b'", "cifar10"})
+    EXPECT_FALSE(sadam::testing::says(refused(text), "quotes")) << text;
 }
 
 // Malformed names that the parser takes for granted not to come.
