@@ -58,11 +58,9 @@ std::string nearest_in_length(std::string_view wanted, std::span<const std::stri
   return best;
 }
 
-}  // namespace
-
-std::string nearest(std::string_view name, std::span<const std::string> valid) {
-  const auto wanted = lower_case(name);
-  std::string best;
+/// Those that take the fewest edits, if those are few enough.
+std::vector<std::string> nearest_by_edits(std::string_view wanted, std::span<const std::string> valid) {
+  std::vector<std::string> best;
   std::size_t best_distance = 0;
   for (const auto& candidate : valid) {
     const auto longer = std::max(wanted.size(), candidate.size());
@@ -72,16 +70,38 @@ std::string nearest(std::string_view name, std::span<const std::string> valid) {
         std::min(std::max<std::size_t>(1, longer / 3), longer - std::min<std::size_t>(1, longer));
     if (longer - shorter > limit) continue;
     const auto distance = edit_distance(wanted, lower_case(candidate));
-    if (distance > limit || (!best.empty() && distance >= best_distance)) continue;
-    best = candidate;
+    if (distance > limit || (!best.empty() && distance > best_distance)) continue;
+    if (!best.empty() && distance < best_distance) best.clear();
+    best.push_back(candidate);
     best_distance = distance;
   }
-  return best.empty() ? nearest_in_length(wanted, valid) : best;
+  return best;
+}
+
+/// What is as near as can be; several only if one is as good a guess as another.
+std::vector<std::string> all_nearest(std::string_view name, std::span<const std::string> valid) {
+  const auto wanted = lower_case(name);
+  auto best = nearest_by_edits(wanted, valid);
+  if (best.empty())
+    if (auto other = nearest_in_length(wanted, valid); !other.empty()) best.push_back(std::move(other));
+  return best;
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, std::span<const std::string> valid) {
+  const auto best = all_nearest(name, valid);
+  return best.empty() ? "" : best.front();
 }
 
 std::string suggestion(std::string_view name, std::span<const std::string> valid) {
-  const auto meant = nearest(name, valid);
-  if (!meant.empty()) return "; did you mean '" + meant + "'?";
+  constexpr std::size_t a_few = 6;
+  const auto meant = all_nearest(name, valid);
+  if (meant.size() == 1 || (meant.size() > 1 && valid.size() > a_few)) {
+    std::string list;
+    for (const auto& each : meant) list += (list.empty() ? "; did you mean '" : "' or '") + each;
+    return list + "'?";
+  }
   std::string list;
   for (const auto& each : valid) list += (list.empty() ? "; valid are: " : ", ") + each;
   return list;

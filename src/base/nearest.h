@@ -12,7 +12,8 @@ namespace sadam::base {
 /// near enough to be worth suggesting.
 std::string nearest(std::string_view name, std::span<const std::string> valid);
 
-/// "; did you mean 'probes'?" or, where nothing is near, "; valid are: adamw, prox_sgd, sadam".
+/// "; did you mean 'probes'?" or, where nothing is near, "; valid are: adamw, prox_sgd, sadam". Where several
+/// are equally near: all names if they are few, else "; did you mean 'beta1' or 'beta2'?".
 std::string suggestion(std::string_view name, std::span<const std::string> valid);
 
 }  // namespace sadam::base

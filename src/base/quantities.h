@@ -10,9 +10,11 @@
 
 namespace sadam::base {
 
-/// "2.2500" with four digits; "nan" for whatever is not finite, which printf may call -nan or inf.
+/// "2.2500" with four digits; "2.4e+32" for what has so many digits that nobody counts them; "nan" for
+/// whatever is not finite, which printf may call -nan or inf.
 inline std::string decimal(double value, int digits) {
-  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "nan";
+  if (!std::isfinite(value)) return "nan";
+  return std::abs(value) < 1e9 ? fmt::format("{:.{}f}", value, digits) : fmt::format("{:.1e}", value);
 }
 
 /// A fraction in per cent, without the last digits that a product in binary adds: 34.95 for 0.3495, and not

@@ -28,7 +28,13 @@ constexpr const char* kCompareHelp =
     "deviation\n\n"
     "A field that decides nothing for a run, such as optimizer.probes for AdamW, is shown as – and is no "
     "difference by\n"
-    "itself. In CSV and JSON accuracies are in per cent, times in seconds, memory is in bytes.";
+    "itself. In CSV and JSON accuracies are in per cent, times in seconds, memory is in bytes; with "
+    "--by-seed each "
+    "mean has\n"
+    "its deviation and the count of the runs it is of. No seed may count twice: two runs of one recipe and "
+    "one seed "
+    "are\n"
+    "refused.";
 
 struct CompareArguments {
   std::vector<std::string> runs;

@@ -49,8 +49,23 @@ train::Recipe recipe_on(const train::Recipe& under, const std::string& origin, c
   return options.resolve(std::move(source));
 }
 
+// A file does not hide the run of its name, as little as it does elsewhere.
+train::RunPaths run_to_evaluate(const RunArgument& run) {
+  if (auto found = train::find_run_if(run.name, run.root)) return *found;
+  if (std::filesystem::is_regular_file(run.name) && !train::run_with_file(run.name))
+    throw UsageError(base::in_quotes(run.name) + " is a file and no run: give it with --weights.");
+  return run.find();  // which says what is wrong
+}
+
+void check_is_no_part_of_a_run(const std::string& weights) {
+  if (const auto run = train::run_with_file(weights))
+    throw UsageError("--weights " + base::in_quotes(weights) +
+                     " is a file of a run: evaluate that with 'sadam eval " + run->folder.string() + "'.");
+}
+
 // Where and how the run computed is of no concern: only its model and its data go with the weights.
 train::Recipe recipe_of_weights(const EvalArguments& arguments) {
+  check_is_no_part_of_a_run(arguments.weights);
   auto recipe = arguments.recipe.resolve();
   recipe.model.weights = arguments.weights;
   const auto file = train::weights_file(recipe).string();
@@ -75,9 +90,7 @@ void evaluate_now(const EvalArguments& arguments) {
     throw UsageError("eval takes a run or --weights, not both: leave one out.");
   if (!has_run && arguments.weights.empty()) throw UsageError("eval needs a run, or --weights with a file.");
   const StopSignal stop;
-  if (has_run && std::filesystem::is_regular_file(arguments.run.name))
-    throw UsageError(base::in_quotes(arguments.run.name) + " is a file: give it with --weights.");
-  const auto paths = has_run ? arguments.run.find() : train::RunPaths{};
+  const auto paths = has_run ? run_to_evaluate(arguments.run) : train::RunPaths{};
   const auto recipe = has_run ? recipe_on(train::recipe_of(paths), paths.recipe().string(), arguments.recipe)
                               : recipe_of_weights(arguments);
   const auto evaluation = train::evaluate_run(paths, recipe, &StopSignal::flag());
@@ -109,7 +122,7 @@ void add_eval(CLI::App& app) {
       "name the file, or leave it out and give a run");
   command.add_flag("--ignore-recipe", arguments->ignore_recipe, "Passes over the recipe in the weight file")
       ->needs("--weights");
-  arguments->recipe.add_sets_to(command);
+  arguments->recipe.add_sets_to(command, "data.name=cifar10");
   arguments->run.add_root_to(command);
   command.add_flag("--json", arguments->json,
                    "For other programs; the accuracy is in per cent, as everywhere");

@@ -22,10 +22,9 @@ struct RecipeOptions {
         "name a file, or leave it out for the default of every field");
     add_sets_to(command);
   }
-  void add_sets_to(CLI::App& command) {
+  void add_sets_to(CLI::App& command, const std::string& example = "optimizer.probes=8") {
     command
-        .add_option("--set", sets,
-                    "Changes a field, such as optimizer.probes=8; 'sadam info recipe' lists them")
+        .add_option("--set", sets, "Changes a field, such as " + example + "; 'sadam info recipe' lists them")
         ->type_name("FIELD=VALUE")
         ->allow_extra_args(false);
     add_device_options(command, sets);

@@ -1,11 +1,19 @@
 #include "cli/run_argument.h"
 
 #include <algorithm>
+#include <system_error>
 
 #include "base/quote.h"
 #include "base/usage_error.h"
 
 namespace sadam::cli {
+
+void check_root(const std::filesystem::path& root) {
+  std::error_code trouble;
+  const auto kind = std::filesystem::status(root, trouble).type();
+  if (kind != std::filesystem::file_type::directory && kind != std::filesystem::file_type::not_found)
+    throw Error(root.string() + " is not a folder that can be read: correct --root.");
+}
 
 void check_run_name(const std::string& name) {
   const auto is_control = [](char letter) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <string>
 
 #include "cli/not_empty.h"
@@ -24,6 +25,9 @@ struct RunArgument {
   /// Throws a UsageError, with the nearest name that there is, if there is no such run.
   train::RunPaths find() const { return train::find_run(name, root); }
 };
+
+/// Throws an Error if there is something that is no folder where the runs should be.
+void check_root(const std::filesystem::path& root);
 
 /// A name for a new run must be one plain name, so that the run lands below its root, in a folder that is
 /// taken for no option and not hidden. Throws a UsageError for any other.

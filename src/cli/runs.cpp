@@ -5,7 +5,6 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -15,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/not_empty.h"
 #include "cli/output_width.h"
+#include "cli/run_argument.h"
 #include "report/run_list.h"
 #include "report/text_table.h"
 #include "report/wrap.h"
@@ -28,17 +28,22 @@ constexpr const char* kRunsHelp =
     "  sadam runs --where optimizer.name=sadam --where data.name=cifar100 --sort best --reverse\n"
     "  sadam runs --where state=stopped\n"
     "  sadam runs --csv > runs.csv                 every result and every recipe field\n\n"
+    "A run is finished (its last epoch is done), running (a process has it), stopped (go on with 'sadam "
+    "train\n"
+    "--resume') or damaged (its recipe or its events are not whole).\n\n"
     "--where and --sort take a column (name, state, data, model, optimizer, seed, epochs, best, last, brake, "
     "time,\n"
     "steps, best_epoch, test_loss, lgi, step_time, evaluate_time, memory, skipped, non_finite_probes, "
     "within_noise,\n"
     "folder) or a recipe field such as optimizer.probes ('sadam info recipe' lists them). The columns "
-    "skipped (steps\n"
-    "without a finite loss or gradient), bad probes and in noise (steps whose probes drowned in rounding) "
-    "are "
-    "shown\n"
-    "where they are not 0. Accuracies are in per cent, times in seconds without evaluation, memory is in "
-    "bytes.";
+    "optimizer and\n"
+    "model hold short descriptions, such as 'sadam k=2': all runs of S-Adam are those with "
+    "optimizer.name=sadam. The\n"
+    "columns skipped (steps without a finite loss or gradient), bad probes and in noise (steps whose probes "
+    "drowned\n"
+    "in rounding) are shown where they are not 0. The brake is that of S-Adam and of controls; others have "
+    "none.\n"
+    "Accuracies are in per cent, times in seconds without evaluation, memory is in bytes.";
 
 struct RunsArguments {
   report::RunQuery query;
@@ -48,15 +53,11 @@ struct RunsArguments {
 };
 
 // A folder that was asked for by name and is not there was misspelt; before the first run there is no `runs`.
-void check_root(const RunsArguments& arguments) {
+void check_is_there(const RunsArguments& arguments) {
   const auto& root = arguments.query.root;
-  std::error_code trouble;
-  const auto kind = std::filesystem::status(root, trouble).type();
-  if (kind == std::filesystem::file_type::not_found) {
-    if (arguments.root_given) throw Error("there is no folder " + root.string() + ": correct --root.");
-  } else if (kind != std::filesystem::file_type::directory) {
-    throw Error(root.string() + " is not a folder that can be read: correct --root.");
-  }
+  check_root(root);
+  if (arguments.root_given && !std::filesystem::exists(root))
+    throw Error("there is no folder " + root.string() + ": correct --root.");
 }
 
 void print_table(const report::RunList& list) {
@@ -67,7 +68,7 @@ void print_table(const report::RunList& list) {
 }
 
 void list_now(const RunsArguments& arguments) {
-  check_root(arguments);
+  check_is_there(arguments);
   const auto list = report::list_runs(arguments.query);
   const auto root = arguments.query.root.string();
   if (arguments.json)
@@ -87,8 +88,8 @@ void list_now(const RunsArguments& arguments) {
   std::cout.flush();
   for (const auto& problem : list.problems) std::cerr << "sadam: " << base::printable(problem) << '\n';
   if (list.damaged > 0)
-    throw Error(fmt::format("{} of {} below {} cannot be read; the reasons are above.", list.damaged,
-                            base::counted(list.found, "run"), root));
+    throw Error(fmt::format("{} of {} below {} {} damaged; the reasons are above.", list.damaged,
+                            base::counted(list.found, "run"), root, list.damaged == 1 ? "is" : "are"));
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& da
   if (!arguments.name.empty()) check_run_name(arguments.name);
   const auto recipe = arguments.recipe.resolve();
   const std::filesystem::path root = arguments.resume.root;
+  check_root(root);
   return train::begin_run(arguments.name.empty() ? free_folder(root, recipe) : root / arguments.name, recipe,
                           data);
 }

@@ -42,7 +42,7 @@ Comparison compare(std::vector<RunSummary> runs, bool by_seed);
 
 /// One table: recipes, results, accuracies. `width` as for tables.
 std::string to_text(const Comparison& comparison, std::size_t width = 0);
-/// The same, a column an entrant; with `by_seed` a second one with its deviations.
+/// The same, a column an entrant; with `by_seed` two more: deviations, and how many runs each is of.
 std::string to_csv(const Comparison& comparison);
 /// An array with an object for each entrant.
 std::string to_json(const Comparison& comparison);

@@ -33,6 +33,10 @@ Json mean_json(const std::vector<double>& values) {
   return values.empty() ? Json() : json_value(mean(values));
 }
 
+Cell count_cell(const std::vector<double>& values) {
+  return Cell::count(static_cast<std::int64_t>(values.size()));
+}
+
 Json deviation_json(const std::vector<double>& values) { return json_value(deviation_cell(values).value); }
 
 bool is_zero(const Measure& measure) {
@@ -54,21 +58,24 @@ void add_measures(TextTable& table, const std::vector<Measure>& measures) {
   }
 }
 
-/// In CSV every entrant has its column, and with `by_seed` one more for deviations.
+/// In CSV every entrant has its column, and with `by_seed` one more for deviations and one for how many runs
+/// they are of.
 class CsvRow {
  public:
-  CsvRow(const char* section, const std::string& field, bool deviations)
-      : cells_{section, field}, deviations_(deviations) {}
+  CsvRow(const char* section, const std::string& field, bool by_seed)
+      : cells_{section, field}, by_seed_(by_seed) {}
 
-  void add(Cell value, Cell spread = {}) {
+  void add(Cell value, Cell spread = {}, Cell count = {}) {
     cells_.push_back(std::move(value));
-    if (deviations_) cells_.push_back(std::move(spread));
+    if (!by_seed_) return;
+    cells_.push_back(std::move(spread));
+    cells_.push_back(std::move(count));
   }
   std::vector<Cell> take() { return std::move(cells_); }
 
  private:
   std::vector<Cell> cells_;
-  bool deviations_;
+  bool by_seed_;
 };
 
 }  // namespace
@@ -104,7 +111,9 @@ std::string to_csv(const Comparison& comparison) {
   table.columns = {{"section", ""}, {"field", ""}};
   for (const auto& entrant : comparison.entrants) {
     table.columns.push_back({entrant.name, ""});
-    if (comparison.by_seed) table.columns.push_back({entrant.name + " deviation", ""});
+    if (!comparison.by_seed) continue;
+    table.columns.push_back({entrant.name + " deviation", ""});
+    table.columns.push_back({entrant.name + " count", ""});
   }
   for (const auto& difference : comparison.differences) {
     CsvRow row("recipe", difference.field, comparison.by_seed);
@@ -115,7 +124,7 @@ std::string to_csv(const Comparison& comparison) {
     for (const auto& measure : measures) {
       CsvRow row(section, measure.key, comparison.by_seed);
       for (std::size_t i = 0; i < measure.values.size(); ++i)
-        row.add(measure_cell(measure, i), deviation_cell(measure.values[i]));
+        row.add(measure_cell(measure, i), deviation_cell(measure.values[i]), count_cell(measure.values[i]));
       table.add(row.take());
     }
   };
@@ -140,6 +149,8 @@ std::string to_json(const Comparison& comparison) {
       if (!comparison.by_seed) return;
       auto& spreads = object[std::string(key) + "_deviation"] = Json::object();
       for (const auto& measure : measures) spreads[measure.key] = deviation_json(measure.values[i]);
+      auto& counts = object[std::string(key) + "_count"] = Json::object();
+      for (const auto& measure : measures) counts[measure.key] = measure.values[i].size();
     };
     add("result", comparison.results);
     add("accuracy", comparison.accuracy);

@@ -21,7 +21,7 @@ std::vector<RunSummary> named_runs(const std::vector<std::string>& names, const 
     const auto paths = train::find_run(name, root);
     if (std::any_of(runs.begin(), runs.end(),
                     [&](const auto& run) { return is_same_folder(run.folder, paths.folder); }))
-      throw UsageError("the run '" + name + "' is given twice; leave one out");
+      throw UsageError("the run '" + name + "' is given twice; leave one out.");
     auto shown = name;
     while (shown.size() > 1 && shown.back() == '/') shown.pop_back();
     auto run = summarise(paths, std::move(shown));

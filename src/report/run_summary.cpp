@@ -1,37 +1,20 @@
 #include "report/run_summary.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
-#include <cerrno>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <sadam/error.h>
 
-#include "base/descriptor.h"
-#include "train/recipe/source.h"
+#include "train/recipe/run_recipe.h"
+#include "train/resume.h"
 
 namespace sadam::report {
 namespace {
-
-/// Whether a process holds the folder's lock. It can only be found out by asking for it, so this asks for a
-/// shared one, which other readers may hold as well, and gives it back at once.
-bool is_locked(const std::filesystem::path& folder) {
-  const base::Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return file.number() >= 0 && ::flock(file.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
 
 /// The message, with the file in front unless it is named already.
 std::string about(const std::filesystem::path& file, const std::string& message) {
   return message.find(file.filename().string()) == std::string::npos ? file.string() + ": " + message
                                                                      : message;
-}
-
-train::Recipe read_recipe(const train::RunPaths& paths) {
-  train::RecipeSource source;
-  source.add_file(paths.recipe());
-  return source.resolve();
 }
 
 void take_steps(RunSummary& run, const std::vector<train::StepEvent>& steps) {
@@ -47,6 +30,10 @@ void take_steps(RunSummary& run, const std::vector<train::StepEvent>& steps) {
   run.steps = steps.back().step;
   run.mean_brake = brake / count;
   if (run.counts.probed > 0) run.mean_lgi = lgi / count;
+}
+
+bool has_brake(const train::Recipe& recipe) {
+  return recipe.optimizer.name == "sadam" || recipe.control.kind != "none";
 }
 
 void take_epochs(RunSummary& run, std::vector<train::EpochEvent> epochs) {
@@ -78,6 +65,27 @@ bool has_diverged(const RunSummary& run, const std::vector<train::StepEvent>& st
   return !train::divergence(last, counts).empty();
 }
 
+/// A run that stopped is one to go on with, unless its files say otherwise. Without its events nobody knows
+/// what it came to; the checkpoint is needed for nothing but going on.
+void check_whether_it_goes_on(RunSummary& run, const train::RunPaths& paths) {
+  try {
+    const auto saved = train::read_checkpoint(paths, *run.recipe);
+    if (!saved) {
+      train::steps_without_checkpoint(paths);
+      return;
+    }
+    try {
+      train::check_unchanged_since(saved->position.events, paths.events());
+    } catch (const Error&) {
+      run.state = RunState::damaged;
+      throw;
+    }
+    train::check_event_files(paths, saved->position);
+  } catch (const Error& error) {
+    run.problem = error.what();
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(RunState state) {
@@ -104,7 +112,7 @@ RunSummary summarise(const train::RunPaths& paths, std::string name) {
   };
 
   // Asked first: a run that ends while its events are read is then called running, and not cut short.
-  const bool locked = is_locked(paths.folder);
+  const bool locked = train::is_in_use(paths);
   std::size_t cut_line = 0;
   try {
     // A run that has just begun has no events yet. A file that cannot even be looked at is left to the
@@ -122,17 +130,21 @@ RunSummary summarise(const train::RunPaths& paths, std::string name) {
     damaged(paths.events(), error);
   }
   try {
-    run.recipe = read_recipe(paths);
+    train::check_has_recipe(paths);
+    run.recipe = train::recipe_of(paths);
   } catch (const Error& error) {
     damaged(paths.recipe(), error);
   }
+  if (run.recipe && !has_brake(*run.recipe)) run.mean_brake.reset();
   if (run.state == RunState::damaged) return run;
 
   if (run.epochs_done >= run.recipe->train.epochs)
     run.state = RunState::finished;
   else if (locked)
     run.state = RunState::running;
-  if (cut_line > 0 && !locked) {
+  else
+    check_whether_it_goes_on(run, paths);
+  if (cut_line > 0 && !locked && run.problem.empty()) {
     run.problem = fmt::format(
         "{} ends in the middle of line {}, as a killed run leaves it; go on with: sadam train --resume {}",
         paths.events().string(), cut_line, paths.folder.string());

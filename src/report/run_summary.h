@@ -18,8 +18,8 @@ namespace sadam::report {
 enum class RunState {
   finished,  ///< the last epoch of the recipe is done
   running,   ///< a process holds the folder
-  stopped,   ///< neither: it can be resumed
-  damaged,   ///< a file in it cannot be read
+  stopped,   ///< neither: it can be resumed, unless its problem says otherwise
+  damaged,   ///< its recipe or its events cannot be read, or events are missing that the checkpoint knows of
 };
 std::string_view to_string(RunState state);
 
@@ -35,8 +35,10 @@ struct RunSummary {
   std::optional<std::int64_t> best_epoch;
   std::optional<double> last_accuracy;
   std::optional<double> last_test_loss;
-  std::optional<double> mean_brake;  ///< over all steps, as a `matched` control takes it
-  std::optional<double> mean_lgi;    ///< over all steps; none where no step probed
+  /// Over all steps, as a `matched` control takes it; none for a method that has no brake, which is neither
+  /// S-Adam nor a control.
+  std::optional<double> mean_brake;
+  std::optional<double> mean_lgi;  ///< over all steps; none where no step probed
   std::optional<double> train_seconds;
   std::optional<double> evaluate_seconds;
   std::optional<double> seconds_per_step;   ///< evaluation left out

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sadam/error.h>
 
+#include "base/usage_error.h"
 #include "report/recipe_values.h"
 #include "train/recipe/source.h"
 
@@ -57,6 +58,17 @@ std::string common_name(const std::vector<RunSummary>& runs) {
   return std::string(common);
 }
 
+/// A seed that counts twice makes the deviation smaller than it is.
+void check_seeds_differ(const std::vector<RunSummary>& runs) {
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (runs[i].recipe->seed == runs[j].recipe->seed)
+        throw UsageError(
+            fmt::format("--by-seed: the runs '{}' and '{}' have the same recipe and the same seed, {}, which "
+                        "would count twice; leave one of them out.",
+                        runs[j].name, runs[i].name, runs[i].recipe->seed));
+}
+
 bool all_differ(const std::vector<Entrant>& entrants) {
   std::set<std::string> names;
   for (const auto& entrant : entrants) names.insert(entrant.name);
@@ -87,7 +99,10 @@ std::vector<Entrant> group_by_seed(std::vector<RunSummary> runs) {
     }
     groups[at].runs.push_back(std::move(run));
   }
-  for (auto& group : groups) group.name = common_name(group.runs);
+  for (auto& group : groups) {
+    check_seeds_differ(group.runs);
+    group.name = common_name(group.runs);
+  }
   if (all_differ(groups)) return groups;
   for (auto& group : groups) group.name = short_optimizer(*group.runs.front().recipe);
   if (all_differ(groups)) return groups;

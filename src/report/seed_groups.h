@@ -18,6 +18,7 @@ std::vector<Entrant> single_entrants(std::vector<RunSummary> runs);
 
 /// Runs whose recipes are equal but for seed and title, in the order in which they come. A `matched` or
 /// `shuffled` control follows the S-Adam run of its own seed: two of them belong together if those runs do.
+/// Throws a UsageError that names the two runs if a seed comes twice in a group.
 std::vector<Entrant> group_by_seed(std::vector<RunSummary> runs);
 
 }  // namespace sadam::report

@@ -57,8 +57,8 @@ std::int64_t steps_without_checkpoint(const RunPaths& paths) {
   // The end of an epoch is saved before the next step is taken.
   if (!events.epochs.empty() && steps > events.epochs.front().step)
     throw Error(paths.checkpoint().string() + " is gone, and " + paths.events().string() + " has " +
-                std::to_string(steps) +
-                " steps that would be lost: put it back, or remove the folder and start the run anew.");
+                std::to_string(steps) + " steps: put it back, or start the run anew (sadam train " +
+                paths.recipe().string() + ").");
   return steps;
 }
 

@@ -1,5 +1,7 @@
 #include "train/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -20,6 +22,16 @@ double schedule_factor(const ScheduleRecipe& schedule, std::int64_t step, const 
   }
   if (schedule.name == "inverse_power") return std::pow(1 + after_warmup, -schedule.power);
   return 1;
+}
+
+std::string warmup_beyond_the_run(const ScheduleRecipe& schedule, const RunLength& length) {
+  if (schedule.warmup <= length.steps()) return "";
+  const auto reached = static_cast<double>(length.steps()) / static_cast<double>(schedule.warmup);
+  return fmt::format(
+      "schedule.warmup is {} steps and the whole run has {}: the learning rate comes to {:.2g} of "
+      "optimizer.lr "
+      "and no further.",
+      schedule.warmup, length.steps(), reached);
 }
 
 }  // namespace sadam::train

@@ -138,6 +138,8 @@ Outcome Run::go() {
   if (options_.progress != nullptr)
     options_.progress->start(paths_.folder.string(), length_.epochs, length_.steps_per_epoch,
                              position_.step());
+  if (const auto sentence = warmup_beyond_the_run(recipe_.schedule, length_); !sentence.empty())
+    warn(sentence);
   while (position_.epoch < length_.epochs) {
     if (!train_epoch() || !finish_epoch()) {
       save();

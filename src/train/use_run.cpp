@@ -25,10 +25,14 @@ constexpr const char* kRecipeKey = "recipe";
 
 Position load_weights_of(const RunPaths& paths, torch::nn::Module& module) {
   const auto saved = read_checkpoint(paths, recipe_of(paths));
-  if (!saved)
-    throw Error(paths.folder.string() +
-                " has no checkpoint yet: train it for an epoch (sadam train --resume " +
-                paths.folder.string() + ").");
+  if (!saved) {
+    const auto& folder = paths.folder.string();
+    if (is_in_use(paths))
+      throw Error(folder + " has no checkpoint yet: wait until the process that trains it has saved one.");
+    steps_without_checkpoint(paths);  // refuses, if there was one
+    throw Error(folder + " has no checkpoint yet: train it for an epoch (sadam train --resume " + folder +
+                ").");
+  }
   try {
     return load_checkpoint(saved->file, module);
   } catch (const Error& error) {

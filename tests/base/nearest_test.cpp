@@ -59,6 +59,14 @@ TEST(Suggestion, IsTheNameOrElseAllOfThem) {
   EXPECT_EQ("", suggestion("lion", {}));
 }
 
+TEST(Suggestion, IsNoGuessBetweenNamesThatAreEquallyNear) {
+  EXPECT_EQ("; valid are: adamw, prox_sgd, sadam",
+            suggestion("adam", std::vector<std::string>{"adamw", "prox_sgd", "sadam"}));
+  // Many names would bury the two.
+  EXPECT_EQ("; did you mean 'beta1' or 'beta2'?", suggestion("beta3", options));
+  EXPECT_EQ("; did you mean 'beta2'?", suggestion("betta2", options));
+}
+
 TEST(InQuotes, IsPrintableAndNotTooLong) {
   EXPECT_EQ("'conv1'", in_quotes("conv1"));
   EXPECT_EQ("'\\x1b[2J\\xc3'", in_quotes("\x1b[2J\xc3"));

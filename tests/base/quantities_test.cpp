@@ -13,5 +13,13 @@ TEST(Percent, HasTheDigitsOfTheFraction) {
   EXPECT_TRUE(std::isnan(percent(std::nan(""))));
 }
 
+TEST(Decimal, OfADivergedLossIsShort) {
+  EXPECT_EQ(decimal(2.25, 4), "2.2500");
+  EXPECT_EQ(decimal(123456789, 0), "123456789");
+  EXPECT_EQ(decimal(240849320464737895811177003352064.0, 4), "2.4e+32");
+  EXPECT_EQ(decimal(-1e12, 2), "-1.0e+12");
+  EXPECT_EQ(decimal(std::nan(""), 2), "nan");
+}
+
 }  // namespace
 }  // namespace sadam::base

@@ -10,6 +10,7 @@
 
 #include "cli/program.h"
 #include "support/temporary_folder.h"
+#include "train/record/run_folder.h"
 
 namespace sadam::cli {
 namespace {
@@ -93,7 +94,8 @@ TEST_F(BadInput, WeightsOfAnotherModelOrForAnotherNumberOfClasses) {
 
 TEST_F(BadInput, AFolderThatCannotBeMadeOrHoldsSomethingElse) {
   write("file", "");
-  expect_refused({"train", "--root", path("file"), "--name", "run"}, 1, {path("file")});
+  expect_refused({"train", "--root", path("file"), "--name", "run"}, 1, {path("file"), "correct --root"});
+  expect_refused({"runs", "--root", path("file")}, 1, {path("file"), "correct --root"});
   std::filesystem::create_directories(path("runs/run"));
   write("runs/run/events.jsonl", "precious");
   expect_refused(train({}), 1, {path("runs/run"), "events.jsonl"});
@@ -116,7 +118,7 @@ TEST_F(BadInput, AnUnknownSubcommandOrOption) {
 TEST_F(BadInput, ARunThatIsThereAlready) {
   ASSERT_EQ(run_program(train({})).status, 0);
   const auto before = std::filesystem::last_write_time(path("runs/run/events.jsonl"));
-  expect_refused(train({}), 1, {path("runs/run")});
+  expect_refused(train({}), 1, {path("runs/run"), "--resume", "another --name"});
   EXPECT_EQ(std::filesystem::last_write_time(path("runs/run/events.jsonl")), before);
 }
 
@@ -164,8 +166,49 @@ TEST_F(BadInput, AnEventsFileCutInTheMiddleOfALine) {
   const auto listed = run_program({"runs", "--root", path("runs")});
   EXPECT_NE(listed.out.find("run"), std::string::npos);
   EXPECT_NE(listed.err.find("events.jsonl"), std::string::npos) << listed.err;
+  EXPECT_EQ(listed.err.find("--resume"), std::string::npos) << listed.err;
   // The checkpoint knows of more than is there.
   expect_refused({"train", "--resume", path("runs/run")}, 1, {"events.jsonl"});
+}
+
+// Whatever is advised must be possible.
+TEST_F(BadInput, ARunWhoseCheckpointIsGoneIsNotToBeTrainedForAnEpoch) {
+  ASSERT_EQ(run_program(train({})).status, 0);
+  std::filesystem::remove(path("runs/run/checkpoint.pt"));
+  const Arguments words = {"checkpoint.pt is gone", "sadam train " + path("runs/run/run.toml")};
+  expect_refused({"eval", path("runs/run")}, 1, words);
+  expect_refused({"export", path("runs/run"), path("w")}, 1, words);
+  expect_refused({"train", "--resume", path("runs/run")}, 1, words);
+  const auto anew =
+      run_program({"train", path("runs/run/run.toml"), "--root", path("runs"), "--name", "anew", "--quiet"});
+  EXPECT_EQ(anew.status, 0) << anew.err;
+}
+
+TEST_F(BadInput, ARunThatAnotherProcessHasNotYetSavedIsWaitedFor) {
+  ASSERT_EQ(run_program(train({})).status, 0);
+  std::filesystem::remove(path("runs/run/checkpoint.pt"));
+  std::filesystem::remove(path("runs/run/events.jsonl"));
+  {
+    const auto held = sadam::train::RunFolder::open(path("runs/run"));
+    expect_refused({"eval", path("runs/run")}, 1, {"no checkpoint yet", "wait until the process"});
+  }
+  expect_refused({"eval", path("runs/run")}, 1,
+                 {"no checkpoint yet", "sadam train --resume " + path("runs/run")});
+}
+
+TEST_F(BadInput, WhatIsLeftOfARunIsNamedWithTheWayOut) {
+  ASSERT_EQ(run_program(train({})).status, 0);
+  write("runs/run/checkpoint.pt", "garbage");
+  expect_refused({"eval", path("runs/run")}, 1,
+                 {"checkpoint.pt", "put the right file back, or start the run anew"});
+  std::filesystem::remove(path("runs/run/run.toml"));
+  const Arguments words = {path("runs/run"), "no run.toml", "put it back"};
+  expect_refused({"eval", "run", "--root", path("runs")}, 1, words);
+  expect_refused({"train", "--resume", path("runs/run")}, 1, words);
+  const auto listed = run_program({"runs", "--root", path("runs")});
+  EXPECT_EQ(listed.status, 1);
+  EXPECT_NE(listed.out.find("damaged"), std::string::npos) << listed.out;
+  EXPECT_NE(listed.err.find("no run.toml"), std::string::npos) << listed.err;
 }
 
 // Every write to /dev/full fails as on a full disk.

@@ -132,5 +132,13 @@ TEST(CommandLine, TablesFitTheTerminalAndHaveTheirFullWidthElsewhere) {
   EXPECT_EQ(on_terminal(fields, 500), run_program(fields).out);
 }
 
+TEST(CommandLine, HelpNamesTheStatesOfRunsAndFieldsThatMeanSomethingThere) {
+  const auto runs = run_program({"runs", "--help"}).out;
+  for (const std::string word :
+       {"finished (", "running (", "stopped (", "damaged (", "optimizer.name=sadam. "})
+    EXPECT_NE(runs.find(word), std::string::npos) << word;
+  EXPECT_EQ(run_program({"eval", "--help"}).out.find("optimizer."), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sadam::cli

@@ -64,6 +64,25 @@ TEST_F(RunArgumentTest, ANameBelowTheRootIsAsGoodAsAFolder) {
   expect_one_sentence(run_program({"eval", "frist", "--root", path("runs")}), 2, "did you mean 'first'?");
 }
 
+TEST_F(RunArgumentTest, AFileDoesNotHideTheRunOfItsName) {
+  // Read from the folder in which the program is started, which is that of the tests.
+  const std::string name = "run_argument_test_first";
+  std::filesystem::create_directories(path("other"));
+  std::filesystem::copy(path("runs/first"), path("other/" + name), std::filesystem::copy_options::recursive);
+  std::ofstream(name) << "of no interest";
+  const auto ended = run_program({"eval", name, "--root", path("other")});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  expect_one_sentence(run_program({"eval", name, "--root", path("runs")}), 2, "give it with --weights");
+  std::filesystem::remove(name);
+}
+
+TEST_F(RunArgumentTest, AFileOfARunIsAnsweredWithItsFolder) {
+  const auto file = path("runs/first/checkpoint.pt");
+  expect_one_sentence(run_program({"eval", file}), 2,
+                      file + " is a file of the run " + path("runs/first") + ": give that folder.");
+  expect_one_sentence(run_program({"eval", "--weights", file}), 2, "'sadam eval " + path("runs/first") + "'");
+}
+
 TEST_F(RunArgumentTest, ARunStaysBelowItsRoot) {
   for (const std::string name : {"..", "../a", ".hidden", "-x", "a\033b"})
     expect_one_sentence(run_program(train(name)), 2, "--name '");

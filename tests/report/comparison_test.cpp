@@ -5,8 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/usage_error.h"
 #include "report/named_run.h"
 #include "report/run_builder.h"
+#include "support/refusal.h"
 
 namespace sadam::report {
 namespace {
@@ -50,7 +52,7 @@ TEST_F(ComparisonTest, ShowsRecipesResultsAndCurvesSideBySide) {
             "epoch of the best            2          2\n"
             "last test loss          1.5000     1.5000\n"
             "mean ρ                       –      0.500\n"
-            "mean brake               1.000      0.400\n"
+            "mean brake                   –      0.400\n"
             "time per step         500.0 ms   500.0 ms\n"
             "training time             10 s       10 s\n"
             "evaluation time          2.0 s      2.0 s\n"
@@ -126,8 +128,32 @@ TEST_F(ComparisonTest, GivesProgramsMeansAndDeviations) {
   EXPECT_EQ(json[0]["recipe"]["optimizer.name"], "adamw");
 
   const auto csv = to_csv(comparison);
-  EXPECT_EQ(csv.substr(0, csv.find('\n')), "section,field,adamw,adamw deviation,sadam-42,sadam-42 deviation");
-  EXPECT_NE(csv.find("\nrecipe,optimizer.name,adamw,,sadam,\n"), std::string::npos) << csv;
+  EXPECT_EQ(csv.substr(0, csv.find('\n')),
+            "section,field,adamw,adamw deviation,adamw count,sadam-42,sadam-42 deviation,sadam-42 count");
+  EXPECT_NE(csv.find("\nrecipe,optimizer.name,adamw,,,sadam,,\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\nresult,best_epoch,2,0,2,2,,1\n"), std::string::npos) << csv;
+  EXPECT_EQ(json[0]["result_count"]["best"], 2);
+  EXPECT_EQ(json[1]["accuracy_count"]["1"], 1);
+}
+
+TEST_F(ComparisonTest, CountsWhatAMeanIsOf) {
+  write_seeds();
+  write_run(paths("adamw-43"), recipe_with({"train.epochs=2", "optimizer.name=adamw", "seed=43"}), {0.3});
+  const auto json = nlohmann::json::parse(to_json(compare_named({"adamw-41", "adamw-42", "adamw-43"}, true)));
+  EXPECT_EQ(json[0]["accuracy_count"]["1"], 3);
+  EXPECT_EQ(json[0]["accuracy_count"]["2"], 2);
+}
+
+TEST_F(ComparisonTest, RefusesASeedThatWouldCountTwice) {
+  write_seeds();
+  write_run(paths("again"), recipe_with({"train.epochs=2", "optimizer.name=adamw", "seed=41", "title=x"}),
+            {0.1, 0.2});
+  const std::vector<std::string> runs = {"adamw-41", "adamw-42", "sadam-42", "again"};
+  EXPECT_EQ(
+      sadam::testing::refusal<UsageError>([&] { compare_named(runs, true); }),
+      "--by-seed: the runs 'adamw-41' and 'again' have the same recipe and the same seed, 41, which would "
+      "count twice; leave one of them out.");
+  EXPECT_NO_THROW(compare_named(runs, false));
 }
 
 TEST_F(ComparisonTest, HasOneCsvColumnARunWhereNothingIsFolded) {

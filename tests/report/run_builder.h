@@ -12,7 +12,9 @@
 #include "base/file.h"
 #include "support/temporary_folder.h"
 #include "train/recipe/source.h"
+#include "train/record/envelope.h"
 #include "train/record/events.h"
+#include "train/record/position.h"
 #include "train/record/run_folder.h"
 
 namespace sadam::report::testing {
@@ -30,6 +32,11 @@ inline train::Recipe recipe_with(const std::vector<std::string>& changes) {
   train::RecipeSource source;
   for (const auto& change : changes) source.set(change);
   return source.resolve();
+}
+
+/// The checkpoint that a run leaves after its last step: nothing is in it but where it stands.
+inline void write_checkpoint(const train::RunPaths& paths, const train::Position& position) {
+  base::write_file_atomically(paths.checkpoint(), train::seal(train::to_meta(position), {}));
 }
 
 /// Ten steps an epoch of 0.5 s each. The brakes go 0.2, 0.6, 0.2, …, ρ is 0.5 if the optimizer probes.
@@ -62,7 +69,13 @@ inline void write_run(const train::RunPaths& paths, const train::Recipe& recipe,
     epoch.peak_memory = std::int64_t{1} << 30;
     events.write(epoch);
   }
-  events.sync();
+  if (accuracies.empty()) return;
+  train::Position position;
+  position.epoch = static_cast<std::int64_t>(accuracies.size());
+  position.run.steps = steps;
+  position.events = events.sync();
+  position.recipe = train::to_toml(recipe);
+  write_checkpoint(paths, position);
 }
 
 /// Three more steps of a run: one skipped, one with two probes that were not finite, one within rounding.

@@ -42,7 +42,7 @@ TEST_F(RunListTest, ListsByNameWithWhatFitsATerminal) {
       to_text(list_runs({root_, {}, "", false}).brief),
       "run  state     data          model         optimizer  seed  epochs  best %  last %  brake  time\n"
       "───  ────────  ────────────  ────────────  ─────────  ────  ──────  ──────  ──────  ─────  ────\n"
-      "a    finished  synthetic10   qatnet 2-bit  adamw         9     2/2   40.00   30.00   1.00  10 s\n"
+      "a    finished  synthetic10   qatnet 2-bit  adamw         9     2/2   40.00   30.00      –  10 s\n"
       "b    finished  synthetic10   qatnet 2-bit  sadam k=8    10     2/2   20.00   20.00   0.40  10 s\n"
       "c    stopped   synthetic100  qatnet 2-bit  sadam k=2     9     0/2       –       –      –     –\n");
 }
@@ -176,6 +176,8 @@ TEST_F(RunListTest, GivesProgramsEveryResultAndEveryField) {
   EXPECT_EQ(json[1]["optimizer.probes"], 8);
   EXPECT_EQ(json[1]["seed"], 10);
   EXPECT_TRUE(json[0]["optimizer.probes"].is_null());
+  EXPECT_TRUE(json[0]["brake"].is_null());
+  EXPECT_NEAR(json[1]["brake"].get<double>(), 0.4, 1e-12);
 }
 
 TEST_F(RunListTest, IsEmptyWhereThereIsNoFolder) {

@@ -10,10 +10,12 @@
 #include "report/named_run.h"
 #include "report/recipe_values.h"
 #include "report/run_builder.h"
+#include "support/refusal.h"
 
 namespace sadam::report {
 namespace {
 
+using sadam::testing::says;
 using testing::add_irregular_steps;
 using testing::append;
 using testing::recipe_with;
@@ -82,11 +84,19 @@ TEST_F(RunSummaryTest, NamesAFewOfManyIrregularRuns) {
             std::vector<std::string>{"Diverged, by the last epoch: a, c, d, e, f, g and 1 more."});
 }
 
-TEST_F(RunSummaryTest, HasNoLgiWhereNothingWasProbed) {
+TEST_F(RunSummaryTest, HasNoLgiWhereNothingWasProbedAndNoBrakeWhereNothingBrakes) {
   write_run(paths("a"), recipe_with({"optimizer.name=adamw", "train.epochs=1"}), {0.1});
-  const auto run = summarise(paths("a"), "a");
-  EXPECT_FALSE(run.mean_lgi.has_value());
-  EXPECT_EQ(run.mean_brake, 1.0);
+  write_run(paths("b"), recipe_with({"optimizer.name=prox_sgd", "train.epochs=1"}), {0.1});
+  for (const std::string name : {"a", "b"}) {
+    const auto run = summarise(paths(name), name);
+    EXPECT_FALSE(run.mean_lgi.has_value());
+    EXPECT_FALSE(run.mean_brake.has_value());
+  }
+  write_run(
+      paths("c"),
+      recipe_with({"optimizer.name=adamw", "control.kind=constant", "control.brake=1", "train.epochs=1"}),
+      {0.1});
+  EXPECT_EQ(summarise(paths("c"), "c").mean_brake, 1.0);
 }
 
 TEST_F(RunSummaryTest, CallsARunBeforeItsLastEpochStopped) {
@@ -121,6 +131,76 @@ TEST_F(RunSummaryTest, SaysHowToGoOnWithARunThatWasKilled) {
   EXPECT_NE(run.problem.find("line 12"), std::string::npos) << run.problem;
   EXPECT_NE(run.problem.find("sadam train --resume " + paths("a").folder.string()), std::string::npos)
       << run.problem;
+}
+
+// What it would say is what `train --resume` says.
+TEST_F(RunSummaryTest, AdvisesToGoOnOnlyWithARunThatGoesOn) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1, 0.2});
+  const auto events = paths("a").events();
+  const auto size = std::filesystem::file_size(events);
+
+  std::filesystem::resize_file(events, size - 10);  // in the middle of a line
+  auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::damaged);
+  EXPECT_TRUE(says(run.problem, events.string() + " has "));
+  EXPECT_FALSE(says(run.problem, "--resume"));
+
+  std::filesystem::resize_file(events, 0);  // at the end of one, so to speak
+  EXPECT_EQ(summarise(paths("a"), "a").state, RunState::damaged);
+
+  std::filesystem::remove(events);
+  run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::damaged);
+  EXPECT_TRUE(says(run.problem, events.string() + " is gone"));
+}
+
+TEST_F(RunSummaryTest, AFinishedRunWithoutItsEventsIsNotTakenForOneThatHasNotBegun) {
+  write_run(paths("a"), recipe_with({"train.epochs=2"}), {0.1, 0.2});
+  std::filesystem::remove(paths("a").events());
+  EXPECT_EQ(summarise(paths("a"), "a").state, RunState::damaged);
+}
+
+TEST_F(RunSummaryTest, AStoppedRunWithoutAWholeCheckpointKeepsItsNumbersAndSaysWhatIsWrong) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1, 0.2});
+  append(paths("a").events(), R"({"event": "st)");
+  std::ofstream(paths("a").checkpoint()) << "garbage";
+  auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::stopped);
+  EXPECT_EQ(run.last_accuracy, 0.2);
+  EXPECT_EQ(run.problem,
+            paths("a").checkpoint().string() +
+                ": this is not a checkpoint of sadam: put the right file back, or start the run anew.");
+  std::filesystem::remove(paths("a").checkpoint());
+  run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::stopped);
+  EXPECT_TRUE(says(run.problem, "checkpoint.pt is gone"));
+}
+
+// The results are all there.
+TEST_F(RunSummaryTest, AFinishedRunNeedsNoCheckpoint) {
+  write_run(paths("a"), recipe_with({"train.epochs=2"}), {0.1, 0.2});
+  std::filesystem::remove(paths("a").checkpoint());
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::finished);
+  EXPECT_EQ(run.problem, "");
+}
+
+TEST_F(RunSummaryTest, AFolderThatLostItsRecipeIsListed) {
+  write_run(paths("a"), recipe_with({}), {0.1});
+  std::filesystem::remove(paths("a").recipe());
+  const auto runs = summarise_all(root_);
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].state, RunState::damaged);
+  EXPECT_EQ(runs[0].problem,
+            paths("a").folder.string() +
+                " has checkpoint.pt in it and no run.toml, which says what the run was told: "
+                "put it back, or remove the folder and start the run anew.");
+}
+
+TEST_F(RunSummaryTest, AnEmptyRecipeIsNotTheDefaultOne) {
+  write_run(paths("a"), recipe_with({}), {0.1});
+  std::ofstream(paths("a").recipe()) << "";
+  EXPECT_EQ(summarise(paths("a"), "a").state, RunState::damaged);
 }
 
 TEST_F(RunSummaryTest, NamesFileAndLineOfDamage) {

@@ -52,5 +52,15 @@ TEST(Schedule, WarmUpRisesLinearlyAndTheScheduleBeginsAfterIt) {
   EXPECT_NEAR(schedule_factor(schedule, 39, kLength), 0, 1e-15);
 }
 
+TEST(Schedule, AWarmUpBeyondTheRunIsASentence) {
+  auto schedule = schedule_named("constant");
+  schedule.warmup = kLength.steps();
+  EXPECT_EQ(warmup_beyond_the_run(schedule, kLength), "");
+  schedule.warmup = 100 * kLength.steps();
+  EXPECT_EQ(warmup_beyond_the_run(schedule, kLength),
+            "schedule.warmup is 4000 steps and the whole run has 40: the learning rate comes to 0.01 of "
+            "optimizer.lr and no further.");
+}
+
 }  // namespace
 }  // namespace sadam::train

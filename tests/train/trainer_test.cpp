@@ -257,6 +257,19 @@ TEST(Trainer, ARunThatDivergesSaysSoAndCountsWhatItSkipped) {
   EXPECT_TRUE(std::isnan(events.epochs[1].train_loss));
 }
 
+TEST(Trainer, AWarmUpThatNeverEndsIsSaidEvenQuietly) {
+  const TemporaryFolder folder;
+  auto recipe = small_recipe();
+  recipe.schedule.warmup = 1000000;
+  DataSets data;
+  const auto made = begin_run(folder.path() / "a", recipe, data);
+  std::ostringstream said;
+  Progress progress(said, {.style = ProgressStyle::quiet});
+  EXPECT_EQ(continue_run(made, {.progress = &progress}), Outcome::finished);
+  EXPECT_EQ(said.str().rfind("schedule.warmup is 1000000 steps and the whole run has 8: ", 0), 0U)
+      << said.str();
+}
+
 TEST(Trainer, ProbesThatOnlySeeRoundingAreCounted) {
   const TemporaryFolder folder;
   auto recipe = small_recipe();

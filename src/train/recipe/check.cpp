@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <system_error>
 
 #include "base/nearest.h"
 #include "base/quote.h"
@@ -64,8 +66,14 @@ class Assignment {
 
   void operator()(std::int64_t* slot) const {
     const auto* const integer = std::get_if<std::int64_t>(&entry_.value);
-    if (integer == nullptr) refuse_type("an integer");
     const auto& range = std::get<Integers>(row_.allowed);
+    if (integer == nullptr) {
+      if (is_integer_beyond_64_bits())
+        refuse(entry_,
+               fmt::format("{} is {}, which is beyond 64 bits; allowed are {} to {}", row_.name(),
+                           base::in_quotes(std::get<std::string>(entry_.value)), range.least, range.most));
+      refuse_type("an integer");
+    }
     if (*integer < range.least || *integer > range.most) refuse_value(fmt::format("{}", *integer));
     *slot = *integer;
   }
@@ -78,7 +86,10 @@ class Assignment {
     const auto& range = std::get<Numbers>(row_.allowed);
     const bool high_enough = range.with_low ? value >= range.low : value > range.low;
     const bool low_enough = range.with_high ? value <= range.high : value < range.high;
-    if (!std::isfinite(value) || !high_enough || !low_enough) refuse_value(fmt::format("{}", value));
+    if (!std::isfinite(value))
+      refuse(entry_, fmt::format("{} is {}; it must be a finite number, {}", row_.name(), value,
+                                 describe(row_.allowed)));
+    if (!high_enough || !low_enough) refuse_value(fmt::format("{}", value));
     *slot = value;
   }
 
@@ -89,6 +100,16 @@ class Assignment {
   }
 
  private:
+  /// TOML has no such integer, so --set takes it for text.
+  bool is_integer_beyond_64_bits() const {
+    const auto* const text = std::get_if<std::string>(&entry_.value);
+    if (text == nullptr) return false;
+    std::int64_t ignored = 0;
+    const auto* const end = text->data() + text->size();
+    const auto read = std::from_chars(text->data() + (text->starts_with('+') ? 1 : 0), end, ignored);
+    return read.ec == std::errc::result_out_of_range && read.ptr == end;
+  }
+
   void check_text(const std::string& text) const {
     if (const auto* const choice = std::get_if<OneOf>(&row_.allowed)) {
       if (std::find(choice->names.begin(), choice->names.end(), text) == choice->names.end())
@@ -125,6 +146,34 @@ class Assignment {
   const Entry& entry_;
 };
 
+/// A control is asked for in two fields, and one of them alone would do nothing. A brake of 1 is no wish:
+/// run.toml has it for every run.
+void check_control(const Recipe& recipe, bool brake_given) {
+  const auto& control = recipe.control;
+  if (control.kind == "none") {
+    if (!control.run.empty())
+      throw UsageError("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.");
+    if (control.brake != 1)
+      throw UsageError(fmt::format(
+          "control.brake is {} and control.kind is 'none'; make it 'constant', or leave the brake out.",
+          control.brake));
+    return;
+  }
+  if (recipe.optimizer.name != "adamw")
+    throw UsageError(fmt::format(
+        "control.kind is '{}' and optimizer.name is '{}'; a control is a run of 'adamw' with the brakes "
+        "of another run.",
+        control.kind, recipe.optimizer.name));
+  if (control.kind != "constant" && control.run.empty())
+    throw UsageError(fmt::format(
+        "control.kind is '{}' without control.run; name the folder of the S-Adam run whose brakes it "
+        "takes.",
+        control.kind));
+  if (control.kind == "constant" && !brake_given)
+    throw UsageError(
+        "control.kind is 'constant' without control.brake; give the factor, such as control.brake=0.5.");
+}
+
 }  // namespace
 
 const FieldRow* checked_row(const Entry& entry) {
@@ -150,9 +199,8 @@ void assign(const FieldRow& row, const Entry& entry, Recipe& recipe) {
   std::visit(Assignment(row, entry), row.slot(recipe));
 }
 
-void check_together(const Recipe& recipe) {
+void check_together(const Recipe& recipe, bool brake_given) {
   const auto& optimizer = recipe.optimizer;
-  const auto& control = recipe.control;
   const bool has_probes = optimizer.name == "sadam";
   if (has_probes && optimizer.directions == "step" && optimizer.statistic != "residual")
     throw UsageError(fmt::format(
@@ -165,21 +213,7 @@ void check_together(const Recipe& recipe) {
                     "out, or use a GPU "
                     "(--device cuda).",
                     recipe.train.precision));
-  if (control.kind == "none") {
-    if (!control.run.empty())
-      throw UsageError("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.");
-    return;
-  }
-  if (optimizer.name != "adamw")
-    throw UsageError(fmt::format(
-        "control.kind is '{}' and optimizer.name is '{}'; a control is a run of 'adamw' with the brakes "
-        "of another run.",
-        control.kind, optimizer.name));
-  if (control.kind != "constant" && control.run.empty())
-    throw UsageError(fmt::format(
-        "control.kind is '{}' without control.run; name the folder of the S-Adam run whose brakes it "
-        "takes.",
-        control.kind));
+  check_control(recipe, brake_given);
 }
 
 }  // namespace sadam::train

@@ -13,7 +13,8 @@ const FieldRow* checked_row(const Entry& entry);
 /// Puts the entry's value where the row says. Refuses a wrong type and a value out of range.
 void assign(const FieldRow& row, const Entry& entry, Recipe& recipe);
 
-/// Refuses fields that contradict each other.
-void check_together(const Recipe& recipe);
+/// Refuses fields that contradict each other, and a control that would change nothing. `brake_given`: whether
+/// control.brake is what somebody wrote, and not its default.
+void check_together(const Recipe& recipe, bool brake_given);
 
 }  // namespace sadam::train

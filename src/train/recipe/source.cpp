@@ -98,7 +98,10 @@ Recipe RecipeSource::resolve() const {
   }
   fill_in_preset(recipe.optimizer);
   for (const auto& [row, entry] : given) assign(*row, *entry, recipe);
-  check_together(recipe);
+  const bool brake_given = std::any_of(given.begin(), given.end(), [](const Given& each) {
+    return each.row->table == "control" && each.row->key == "brake";
+  });
+  check_together(recipe, brake_given);
   return recipe;
 }
 

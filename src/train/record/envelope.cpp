@@ -71,7 +71,7 @@ std::vector<std::byte> seal(std::string_view meta, std::span<const std::byte> pa
 
 Envelope open_envelope(std::span<const std::byte> bytes) {
   if (!envelope_magic.starts_with(text_of(bytes).substr(0, envelope_magic.size())))
-    throw Error("this is not a checkpoint of sadam.");
+    throw Error("this is not a checkpoint of sadam: put the right file back, or start the run anew.");
   if (bytes.size() < header_size) refuse_cut(bytes.size());
   const auto version = number_at<std::uint32_t>(bytes, envelope_magic.size());
   if (version > newest_version)

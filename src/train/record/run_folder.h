@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,11 +51,24 @@ class RunFolder {
   int lock_ = -1;
 };
 
+/// Whether a process holds the folder's lock at this moment.
+bool is_in_use(const RunPaths& paths);
+
 /// The run that a person names by its folder, or by its name below `root`. Throws a UsageError, with the
-/// nearest name that there is, if there is no such run.
+/// nearest name that there is, if there is no such run, and an Error if there is what is left of one.
 RunPaths find_run(const std::string& name, const std::filesystem::path& root);
 
-/// The folders below `root` that hold a run.toml, sorted by name; `root` itself need not exist.
+/// The same; nothing if there is no such run.
+std::optional<RunPaths> find_run_if(const std::string& name, const std::filesystem::path& root);
+
+/// The run that a file is a part of: runs/first for runs/first/checkpoint.pt.
+std::optional<RunPaths> run_with_file(const std::filesystem::path& file);
+
+/// The folders below `root` that hold a run.toml, or events and a checkpoint without one, sorted by name;
+/// `root` itself need not exist.
 std::vector<RunPaths> find_runs(const std::filesystem::path& root);
+
+/// Throws an Error with the way out if there are events or a checkpoint in the folder and no run.toml.
+void check_has_recipe(const RunPaths& paths);
 
 }  // namespace sadam::train

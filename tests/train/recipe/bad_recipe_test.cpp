@@ -26,6 +26,8 @@ TEST(BadRecipe, AMisspeltNameGetsTheNearestOne) {
   EXPECT_EQ("--set optimizer.probs: 'optimizer' has no field 'probs'; did you mean 'probes'?",
             refused("", {"optimizer.probs=8"}));
   EXPECT_EQ("r.toml:1: optimizer.name is 'sadm'; did you mean 'sadam'?", refused("optimizer.name = 'sadm'"));
+  EXPECT_EQ("r.toml:1: optimizer.name is 'adam'; valid are: sadam, adamw, prox_sgd.",
+            refused("optimizer.name = 'adam'"));
   EXPECT_EQ("r.toml:1: optimizer.name is 'lion'; valid are: sadam, adamw, prox_sgd.",
             refused("optimizer.name = 'lion'"));
   EXPECT_EQ("r.toml:1: 'control' has no field 'xyzzy'; valid are: kind, run, brake.",
@@ -73,8 +75,16 @@ TEST(BadRecipe, RangesAreChecked) {
   EXPECT_EQ("r.toml:1: optimizer.radius is 0; allowed are above 0.", refused("optimizer.radius = 0"));
   EXPECT_EQ("r.toml:1: optimizer.lr is -0.1; allowed are at least 0.", refused("optimizer.lr = -0.1"));
   EXPECT_EQ("r.toml:1: control.brake is 1.5; allowed are 0 to 1.", refused("control.brake = 1.5"));
-  EXPECT_EQ("r.toml:1: optimizer.cap is inf; allowed are above 0.", refused("optimizer.cap = inf"));
-  EXPECT_EQ("r.toml:1: optimizer.lr is nan; allowed are at least 0.", refused("optimizer.lr = nan"));
+  EXPECT_EQ("r.toml:1: optimizer.cap is inf; it must be a finite number, above 0.",
+            refused("optimizer.cap = inf"));
+  EXPECT_EQ("r.toml:1: optimizer.lr is nan; it must be a finite number, at least 0.",
+            refused("optimizer.lr = nan"));
+  EXPECT_EQ(
+      "--set seed: seed is '99999999999999999999', which is beyond 64 bits; allowed are 0 to "
+      "9223372036854775807.",
+      refused("", {"seed=99999999999999999999"}));
+  EXPECT_TRUE(sadam::testing::says(refused("", {"seed=-99999999999999999999"}), "beyond 64 bits"));
+  EXPECT_TRUE(sadam::testing::says(refused("", {"seed=99999999999999999999x"}), "is the text"));
   EXPECT_EQ("r.toml:1: data.name is empty; leave it out for \"synthetic10\".", refused("data.name = ''"));
 }
 
@@ -109,13 +119,27 @@ TEST(BadRecipe, ContradictionsAreRefused) {
               refused(text));
     EXPECT_NO_THROW(testing::resolved(text, {"control.run=runs/a"}));
   }
-  EXPECT_NO_THROW(testing::resolved("optimizer.name = 'adamw'\ncontrol.kind = 'constant'"));
+  EXPECT_NO_THROW(
+      testing::resolved("optimizer.name = 'adamw'\ncontrol.kind = 'constant'", {"control.brake=0.5"}));
   for (const std::string name : {"prox_sgd", "sadam"})
     EXPECT_EQ("control.kind is 'constant' and optimizer.name is '" + name +
                   "'; a control is a run of 'adamw' with the brakes of another run.",
               refused("control.kind = 'constant'", {"optimizer.name=" + name}));
   EXPECT_EQ("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.",
             refused("control.run = 'runs/a'"));
+}
+
+TEST(BadRecipe, AControlThatWouldDoNothingIsRefused) {
+  const std::string adamw = "optimizer.name = 'adamw'\n";
+  for (const std::string name : {"adamw", "sadam"})
+    EXPECT_EQ("control.brake is 0.3 and control.kind is 'none'; make it 'constant', or leave the brake out.",
+              refused("optimizer.name = '" + name + "'", {"control.brake=0.3"}));
+  EXPECT_EQ("control.kind is 'constant' without control.brake; give the factor, such as control.brake=0.5.",
+            refused(adamw, {"control.kind=constant"}));
+  // What a run writes down has every field, and is read back.
+  EXPECT_NO_THROW(testing::resolved(to_toml(testing::resolved(adamw))));
+  const auto constant = testing::resolved(adamw, {"control.kind=constant", "control.brake=1"});
+  EXPECT_EQ(constant, testing::resolved(to_toml(constant)));
 }
 
 TEST(BadRecipe, TextIsPrintableUtf8) {
@@ -137,6 +161,17 @@ TEST(BadRecipe, TextIsPrintableUtf8) {
 TEST(BadRecipe, WhatIsNotTomlIsRefusedWithTheLine) {
   EXPECT_TRUE(sadam::testing::says(refused("seed = 1\n[model\n"), "r.toml:2: this is not TOML: "));
   EXPECT_TRUE(sadam::testing::says(refused("seed = 1\nseed = 2\n"), "r.toml:2: this is not TOML: "));
+}
+
+TEST(BadRecipe, TextWithoutQuotesIsAnsweredWithQuotes) {
+  for (const std::string value : {"cifar10", "folder:x", "nano", "true1", "/data", ".."})
+    EXPECT_TRUE(sadam::testing::says(refused("[data]\nname = " + value + "  # here"), "; text needs quotes."))
+        << value;
+  EXPECT_TRUE(sadam::testing::says(refused("[data]\nname = cifar10"), "r.toml:2: this is not TOML: "));
+  for (const std::string text :
+       {"seed = ", "seed = [", "train.deterministic = true\ntrain.deterministic = false", "seed = 1x",
+        "title = 'a' 'b'", "cifar10"})
+    EXPECT_FALSE(sadam::testing::says(refused(text), "quotes")) << text;
 }
 
 // Malformed names that the parser takes for granted not to come.

@@ -68,7 +68,8 @@ TEST(Envelope, EveryFlippedBitIsRefused) {
 TEST(Envelope, OtherFilesAreNotCheckpoints) {
   const std::string zip = "PK\3\4 and so on, for more bytes than an envelope's header has";
   const auto bytes = std::as_bytes(std::span(zip));
-  EXPECT_EQ("this is not a checkpoint of sadam.", refused({bytes.begin(), bytes.end()}));
+  EXPECT_EQ("this is not a checkpoint of sadam: put the right file back, or start the run anew.",
+            refused({bytes.begin(), bytes.end()}));
 }
 
 TEST(Envelope, ANewerVersionIsNamed) {

@@ -31,7 +31,7 @@ TEST(RunFolder, ARunIsNotWrittenOver) {
   const TemporaryFolder root;
   write_text(RunFolder::create(root / "a").paths().recipe(), "seed = 1\n");
   EXPECT_EQ("there is a run in " + (root / "a").string() +
-                " already: continue it with --resume, or choose another folder.",
+                " already: continue it with --resume, or choose another --name.",
             refusal([&] { RunFolder::create(root / "a"); }));
   EXPECT_EQ("seed = 1\n", sadam::testing::text_of_file(root / "a/run.toml"));
 }
@@ -145,6 +145,41 @@ TEST(FindRun, WhatIsNotThereIsASentenceWithTheNearestName) {
   EXPECT_TRUE(says(sentence_of("quite another"), "'sadam runs' lists"));
   EXPECT_TRUE(says(sentence_of("a\033b"), "'a?b'"));
   EXPECT_TRUE(says(sentence_of(""), "there is no run ''"));
+}
+
+TEST(FindRun, AFolderThatLostItsRecipeIsNotTakenForNone) {
+  const TemporaryFolder root;
+  fs::create_directories(root / "runs/first");
+  write_text(root / "runs/first/checkpoint.pt", "");
+  for (const auto& name : {std::string("first"), (root / "runs/first").string()})
+    EXPECT_EQ(
+        (root / "runs/first").string() +
+            " has checkpoint.pt in it and no run.toml, which says what the run was told: put it back, or "
+            "remove the folder and start the run anew.",
+        refusal([&] { find_run(name, root / "runs"); }));
+  EXPECT_TRUE(says(refusal([&] { RunFolder::open(root / "runs/first"); }), "put it back"));
+}
+
+TEST(FindRun, AFileOfARunIsAnsweredWithItsFolder) {
+  const TemporaryFolder root;
+  fs::create_directories(root / "runs/first");
+  write_text(root / "runs/first/run.toml", "");
+  write_text(root / "runs/first/checkpoint.pt", "");
+  const auto file = (root / "runs/first/checkpoint.pt").string();
+  EXPECT_EQ(file + " is a file of the run " + (root / "runs/first").string() + ": give that folder.",
+            refusal<UsageError>([&] { find_run(file, root / "runs"); }));
+  EXPECT_FALSE(run_with_file(root / "runs/first"));
+  EXPECT_FALSE(run_with_file(root / "runs/checkpoint.pt"));
+}
+
+TEST(FindRuns, AFolderWithOneFileThatMayBeSomebodyElsesIsNoRun) {
+  const TemporaryFolder root;
+  for (const std::string name : {"other", "left"}) fs::create_directories(root / name);
+  write_text(root / "other/checkpoint.pt", "");
+  EXPECT_TRUE(find_runs(root.path()).empty());
+  write_text(root / "left/checkpoint.pt", "");
+  write_text(root / "left/events.jsonl", "");
+  EXPECT_EQ(1U, find_runs(root.path()).size());
 }
 
 TEST(FindRuns, FindsFoldersThatHoldARunByName) {
