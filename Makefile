@@ -11,7 +11,7 @@ GIVEN := $(if $(PREFIX_PATH),-DCMAKE_PREFIX_PATH="$(PREFIX_PATH)")
 # On a terminal ninja shows one moving line; elsewhere it speaks only of failures.
 QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
 
-configure = mkdir -p build && cmake --preset $(1) $(2) --log-level=NOTICE > build/configure-$(1).log || { cat build/configure-$(1).log; exit 1; }
+configure = mkdir -p build && cmake --preset $(1) $(2) --log-level=NOTICE > build/configure-$(1).log 2> build/configure-$(1).notes || { cat build/configure-$(1).log build/configure-$(1).notes; exit 1; }
 build = echo "Building $(1) ..." && cmake --build --preset $(1) --parallel $(JOBS) $(2) $(QUIET)
 
 # For so many seconds each; what they find interesting stays in build/fuzz/corpora.
@@ -19,7 +19,7 @@ fuzz = scripts/install-deps --fuzz && if ! command -v clang++ > /dev/null; then 
   $(call configure,fuzz,-DSADAM_FUZZ_SECONDS=$(1)) && $(call build,fuzz) && ctest --preset fuzz --parallel $(JOBS); fi
 
 # What is left out, and why, is said at configuration.
-say = grep '^sadam: ' build/configure-$(1).log || true
+say = grep "^sadam: " build/configure-$(1).notes || true
 
 .PHONY: help deps demo test gpu-test fuzz bench gpu-bench install format tidy clean
 
@@ -31,6 +31,7 @@ deps: ## install the Debian packages that are missing
 
 demo: deps ## build, then redo a small version of the paper's first table, about a minute
 	@$(call configure,$(PRESET),$(GIVEN))
+	@$(call say,$(PRESET))
 	@$(call build,$(PRESET),--target sadam_program)
 	@rm -rf build/demo && build/$(PRESET)/src/cli/sadam reproduce table1 --quick --root build/demo
 
@@ -57,6 +58,7 @@ fuzz: deps ## fuzz every reader of outside bytes for FUZZ_SECONDS (default 600)
 bench: deps ## build and run the benchmarks
 	@scripts/install-deps --bench
 	@$(call configure,release)
+	@$(call say,release)
 	@$(call build,release,--target bench)
 
 gpu-bench: deps ## build and run the GPU's benchmarks (PREFIX_PATH=... for a libtorch with CUDA)
