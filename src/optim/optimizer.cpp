@@ -1,4 +1,3 @@
-#include <ATen/MemoryOverlap.h>
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <sadam/optimizer.h>
@@ -6,9 +5,6 @@
 
 #include <cmath>
 #include <limits>
-#include <optional>
-#include <sstream>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "../kernels/kernels.h"
@@ -18,36 +14,8 @@
 #include "device_work.h"
 
 namespace sadam {
-namespace {
 
 using torch::optim::OptimizerParamGroup;
-
-// What is wrong with one parameter, with the way out; "" if nothing is.
-std::string fault_of(const at::Tensor& tensor) {
-  std::ostringstream fault;
-  if (!tensor.defined()) {
-    fault << "is undefined: pass only tensors that exist";
-  } else if (tensor.layout() != at::kStrided) {
-    fault << "is " << (tensor.is_sparse() ? "sparse" : "not a plain tensor")
-          << ": sadam works on dense parameters (an embedding needs sparse(false))";
-  } else if (tensor.is_complex()) {
-    fault << "is complex: optimise torch::view_as_real of it instead";
-  } else if (tensor.scalar_type() != at::kFloat && tensor.scalar_type() != at::kDouble) {
-    fault << "is of type " << tensor.scalar_type()
-          << ": sadam works on float32 and float64 (keep the weights in float32, for instance with "
-             "model->to(torch::kFloat32))";
-  } else if (!tensor.is_leaf()) {
-    fault << "is the result of an operation: pass the leaf tensors that the model registered";
-  } else if (!tensor.device().is_cpu() && !(tensor.is_cuda() && optim::built_with_cuda())) {
-    fault << "is on " << tensor.device() << ": this build of sadam has kernels for the CPU"
-          << (optim::built_with_cuda() ? " and CUDA" : "") << " only, move the model there";
-  } else if (at::has_internal_overlap(tensor.unsafeGetTensorImpl()) == at::MemOverlap::Yes) {
-    fault << "has elements that share memory (an expanded tensor): pass a clone of it";
-  }
-  return fault.str();
-}
-
-}  // namespace
 
 Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
                      std::unique_ptr<torch::optim::OptimizerOptions> defaults)
@@ -55,21 +23,6 @@ Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
     : torch::optim::Optimizer(std::vector<OptimizerParamGroup>{}, std::move(defaults)) {
   check_parameters(groups);
   for (const auto& group : groups) torch::optim::Optimizer::add_param_group(group);
-}
-
-std::vector<OptimizerParamGroup> Optimizer::groups_of(const torch::nn::Module& module) {
-  std::vector<at::Tensor> parameters;
-  std::unordered_set<const void*> seen;
-  for (const auto& entry : module.named_parameters()) {
-    const auto fault = fault_of(entry.value());
-    if (!fault.empty()) throw Error("parameter '" + entry.key() + "' " + fault + ".");
-    if (seen.insert(entry.value().unsafeGetTensorImpl()).second) parameters.push_back(entry.value());
-  }
-  if (parameters.empty())
-    throw Error(
-        "the module has no parameters: give each of its layers to register_module() and each tensor to "
-        "register_parameter(), or they are not trained.");
-  return {OptimizerParamGroup(parameters)};
 }
 
 void Optimizer::adopt(const torch::nn::Module& module) {
@@ -98,94 +51,6 @@ void Optimizer::add_param_group(const OptimizerParamGroup& group) {
   check_parameters(groups);
   check_options(groups.back().options(), "group " + std::to_string(groups.size() - 1) + ": ");
   torch::optim::Optimizer::add_param_group(groups.back());
-}
-
-std::string Optimizer::name_of(std::size_t group, std::size_t index) const {
-  if (group < param_groups().size() && index < param_groups()[group].params().size()) {
-    const auto found = names_.find(param_groups()[group].params()[index].unsafeGetTensorImpl());
-    if (found != names_.end()) return "parameter '" + found->second + "'";
-  }
-  return "parameter " + std::to_string(index) + " of group " + std::to_string(group);
-}
-
-void Optimizer::check_device(std::size_t group, std::size_t index, const at::Tensor& tensor,
-                             std::optional<at::Device>& first) const {
-  if (!first) first = tensor.device();
-  if (tensor.device() == *first) return;
-  std::ostringstream sentence;
-  sentence << name_of(group, index) << " is on " << tensor.device() << " and others are on " << *first
-           << ": move the whole model to one device.";
-  throw Error(sentence.str());
-}
-
-void Optimizer::check_parameters(const std::vector<OptimizerParamGroup>& groups) const {
-  // Places by storage: only tensors of one storage can share memory.
-  std::unordered_map<const void*, std::vector<std::pair<std::size_t, std::size_t>>> by_storage;
-  std::unordered_map<const void*, std::pair<std::size_t, std::size_t>> places;
-  std::optional<at::Device> first_device;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (std::size_t i = 0; i < groups[g].params().size(); ++i) {
-      const auto& tensor = groups[g].params()[i];
-      const auto fault = fault_of(tensor);
-      if (!fault.empty()) throw Error(name_of(g, i) + " " + fault + ".");
-      check_device(g, i, tensor, first_device);
-      const auto [place, is_new] = places.emplace(tensor.unsafeGetTensorImpl(), std::make_pair(g, i));
-      if (!is_new)
-        throw Error(name_of(g, i) + " is given twice (it is also " +
-                    name_of(place->second.first, place->second.second) + "): list each parameter once.");
-      if (tensor.numel() == 0) continue;
-      auto& neighbours = by_storage[tensor.storage().unsafeGetStorageImpl()];
-      for (const auto& [other_group, other] : neighbours) {
-        const auto& tensors = groups[other_group].params();
-        const auto overlap =
-            at::get_overlap_status(tensor.unsafeGetTensorImpl(), tensors[other].unsafeGetTensorImpl());
-        const bool same_start = tensor.data_ptr() == tensors[other].data_ptr();
-        if (overlap == at::MemOverlapStatus::Full || overlap == at::MemOverlapStatus::Partial || same_start)
-          throw Error(name_of(g, i) + " shares memory with " + name_of(other_group, other) +
-                      ": tie weights by registering one tensor twice, and list it once.");
-      }
-      neighbours.emplace_back(g, i);
-    }
-  }
-}
-
-void Optimizer::check() {
-  if (!defaults_) throw Error("this optimizer was moved from: use the one that it was moved to.");
-  if (device_work_ && !is_on_device()) {  // the model was moved to the CPU, which goes on from there
-    fetch_from_device();
-    forget_device();
-  }
-  std::vector<const void*> current;
-  for (const auto& group : param_groups())
-    for (const auto& tensor : group.params()) {
-      current.push_back(tensor.unsafeGetTensorImpl());
-      current.push_back(tensor.defined() && tensor.layout() == at::kStrided ? tensor.data_ptr() : nullptr);
-    }
-  if (current.empty())
-    throw Error(
-        "the optimizer has no parameters: pass those of the model, or add some with add_param_group().");
-  if (current != checked_) {
-    check_parameters(param_groups());
-    checked_ = std::move(current);
-  }
-  if (is_on_device())
-    for (const auto& buffer : buffers_)
-      if (buffer.device() != device()) {
-        std::ostringstream sentence;
-        sentence << "a protected buffer is on " << buffer.device() << " and the parameters are on "
-                 << device() << ": move the whole model to one device.";
-        throw Error(sentence.str());
-      }
-  std::optional<at::Device> first_device;
-  for (std::size_t g = 0; g < param_groups().size(); ++g) {
-    const auto& group = param_groups()[g];
-    check_options(group.options(), param_groups().size() > 1 ? "group " + std::to_string(g) + ": " : "");
-    for (std::size_t i = 0; i < group.params().size(); ++i) {
-      const auto fault = fault_of(group.params()[i]);  // model->to(...) changes a tensor in place
-      if (!fault.empty()) throw Error(name_of(g, i) + " " + fault + ".");
-      check_device(g, i, group.params()[i], first_device);
-    }
-  }
 }
 
 torch::Tensor Optimizer::evaluate(const LossClosure& closure, optim::BeforeStep& before, const char* caller) {
@@ -235,37 +100,6 @@ bool Optimizer::start_step(const LossClosure& closure, const char* caller, torch
   if (!skips_step()) return true;
   before.forward().restore_buffers();
   return false;
-}
-
-void Optimizer::check_gradients() const {
-  for (std::size_t g = 0; g < param_groups().size(); ++g) {
-    const auto& parameters = param_groups()[g].params();
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const auto& gradient = parameters[i].grad();
-      if (!gradient.defined()) continue;
-      if (gradient.layout() != at::kStrided)
-        throw Error("the gradient of " + name_of(g, i) +
-                    " is sparse: sadam works on dense gradients (an embedding needs sparse(false)).");
-      if (gradient.scalar_type() != parameters[i].scalar_type() ||
-          gradient.sizes() != parameters[i].sizes() || gradient.device() != parameters[i].device())
-        throw Error("the gradient of " + name_of(g, i) +
-                    " has another type, shape or device than the parameter: clear the gradients after "
-                    "changing a model.");
-    }
-  }
-}
-
-void Optimizer::require_a_gradient(const char* caller) const {
-  bool wanted = false;
-  for (const auto& group : param_groups())
-    for (const auto& parameter : group.params()) {
-      if (parameter.grad().defined()) return;
-      wanted = wanted || parameter.requires_grad();
-    }
-  if (!wanted) return;  // all are frozen, for now
-  throw Error(std::string(caller) +
-              ": no parameter of the optimizer received a gradient: compute the loss from the model that it "
-              "trains.");
 }
 
 at::Device Optimizer::device() const {

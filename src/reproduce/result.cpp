@@ -22,10 +22,6 @@ std::optional<double> in_percent(std::optional<double> fraction) {
   return fraction ? std::optional(base::percent(*fraction)) : std::nullopt;
 }
 
-bool brakes_at_all(const RunSummary& run) {
-  return run.recipe && (run.recipe->optimizer.name == "sadam" || run.recipe->control.kind != "none");
-}
-
 std::optional<double> number_for(const std::map<std::string, double>& numbers, const std::string& column) {
   const auto found = numbers.find(column);
   return found == numbers.end() ? std::nullopt : std::optional(found->second);
@@ -61,7 +57,7 @@ Result result_of(const TableRecipe& table, const Group& group, std::optional<dou
                                 [](Run run) { return run.state == report::RunState::finished; });
   result.best = values_of(group, [](Run run) { return in_percent(run.best_accuracy); });
   result.last = values_of(group, [](Run run) { return in_percent(run.last_accuracy); });
-  result.brake = values_of(group, [](Run run) { return brakes_at_all(run) ? run.mean_brake : std::nullopt; });
+  result.brake = values_of(group, [](Run run) { return run.mean_brake; });
   result.wall_seconds = values_of(group, [](Run run) {
     return run.train_seconds ? std::optional(*run.train_seconds + run.evaluate_seconds.value_or(0))
                              : std::nullopt;
