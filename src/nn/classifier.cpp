@@ -27,6 +27,8 @@ class QATNetClassifier : public Classifier {
     };
   }
 
+  std::int64_t least_batch(std::int64_t) const override { return 1; }
+
  private:
   QATNet net_;
 };
@@ -44,6 +46,8 @@ class ResNet18Classifier : public Classifier {
       return static_cast<ResNet18Impl&>(module).forward(prepared);
     };
   }
+
+  std::int64_t least_batch(std::int64_t pixels) const override { return ResNet18Impl::least_batch(pixels); }
 
  private:
   ResNet18 net_;

@@ -29,6 +29,9 @@ class Classifier {
   using Logits = at::Tensor (*)(torch::nn::Module& module, const at::Tensor& prepared);
   virtual Logits logits() const = 0;
 
+  /// The fewest images of this size that it can be trained on at a time.
+  virtual std::int64_t least_batch(std::int64_t pixels) const = 0;
+
   /// What computes the logits of these images, as often as it is called. The function keeps the network's
   /// module alive and sees every change of its weights and of its mode, training or evaluation.
   std::function<at::Tensor()> logits_of(const at::Tensor& images);

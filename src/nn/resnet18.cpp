@@ -4,6 +4,7 @@
 #include <sadam/error.h>
 #include <torch/nn/init.h>
 
+#include <algorithm>
 #include <array>
 #include <sstream>
 #include <string>
@@ -46,7 +47,8 @@ void check_images_for_resnet(const at::Tensor& images, bool training) {
     }
     throw Error("ResNet-18 was given " + given.str() + ": give it [n, 3, h, w].");
   }
-  if (training && images.size(0) == 1 && images.size(2) <= 32 && images.size(3) <= 32) {
+  const auto pixels = std::max(images.size(2), images.size(3));
+  if (training && images.size(0) == 1 && ResNet18Impl::least_batch(pixels) > 1) {
     throw Error(
         "ResNet-18 cannot be trained on a batch of one image of at most 32 pixels, because its last batch "
         "norms would see one value a channel: use two images or a larger one.");

@@ -35,6 +35,9 @@ class ResNet18Impl : public torch::nn::Module {
   /// training for a single image of at most 32 × 32: the last batch norms would see one value a channel.
   at::Tensor forward(const at::Tensor& images);
 
+  /// The fewest images, of so many pixels on the longer side, that it can be trained on at a time.
+  static std::int64_t least_batch(std::int64_t pixels) { return pixels <= 32 ? 2 : 1; }
+
   const ResNet18Options& options() const { return options_; }
 
   /// A copy with the same values, on the same device or the given one.

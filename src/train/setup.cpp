@@ -9,8 +9,10 @@
 #include <system_error>
 #include <thread>
 
+#include <fmt/format.h>
 #include <sadam/error.h>
 
+#include "base/usage_error.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
 #include "nn/weights/read_weights.h"
@@ -87,6 +89,20 @@ Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer 
     network.replaced = nn::load_weights(network.classifier->module(), file, load);
   }
   return network;
+}
+
+void check_batches(const Recipe& recipe, const data::DataSet& data, const Network& network) {
+  const auto pixels = static_cast<std::int64_t>(data.train->pixels());
+  const auto images = static_cast<std::int64_t>(data.train->size());
+  const auto rest = images % recipe.train.batch;
+  const auto smallest = rest > 0 ? rest : recipe.train.batch;
+  if (smallest >= network.classifier->least_batch(pixels)) return;
+  throw UsageError(
+      fmt::format("{} images in batches of {} leave one alone, and {} cannot be trained on one image of {} "
+                  "pixels, because its last "
+                  "batch norms would see one value a channel: change train.batch or data.train_images, or "
+                  "use larger images.",
+                  images, recipe.train.batch, recipe.model.name, pixels));
 }
 
 std::string libtorch_version() { return TORCH_VERSION; }

@@ -284,7 +284,8 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   device_named(recipe.train.device);
   settle_control(recipe);
   // What does not go together is refused before there is a folder.
-  make_network(recipe, data.open(recipe.data), LastLayer::may_be_replaced);
+  const auto images = data.open(recipe.data);
+  check_batches(recipe, images, make_network(recipe, images, LastLayer::may_be_replaced));
   auto made = RunFolder::create(folder);
   base::write_file_atomically(made.paths().recipe(), to_toml(recipe) + run_table(recipe));
   return made;

@@ -261,6 +261,21 @@ TEST(Trainer, ARunThatDivergesSaysSoAndCountsWhatItSkipped) {
   EXPECT_TRUE(std::isnan(events.epochs[1].train_loss));
 }
 
+TEST(Trainer, ABatchThatTheNetworkCannotTakeIsRefusedBeforeThereIsAFolder) {
+  const TemporaryFolder folder;
+  auto recipe = small_recipe();
+  recipe.model.name = "resnet18";
+  recipe.data.train_images = 61;
+  recipe.train.batch = 4;
+  DataSets data;
+  const auto begin = [&] { begin_run(folder.path() / "a", recipe, data); };
+  EXPECT_TRUE(testing::says(testing::refusal(begin), "61 images in batches of 4 leave one alone"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "a"));
+  recipe.data.train_images = 62;
+  begin();
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "a"));
+}
+
 TEST(Trainer, AWarmUpThatNeverEndsIsSaid) {
   const TemporaryFolder folder;
   auto recipe = small_recipe();
