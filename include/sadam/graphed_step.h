@@ -15,7 +15,7 @@
 
 namespace sadam {
 
-/// How a step is captured. The defaults were measured on an H200 (docs/benchmarks.md).
+/// How a step is captured. What streams gain and replicas take was measured on an H200 (docs/benchmarks.md).
 struct GraphOptions {
   /// How many probes run side by side, each on a stream of its own beside the base evaluation, on a replica
   /// of the module. 0: one after the other, in place, after the backward pass. Negative: one for each probe,

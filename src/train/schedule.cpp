@@ -28,9 +28,8 @@ std::string warmup_beyond_the_run(const ScheduleRecipe& schedule, const RunLengt
   if (schedule.warmup <= length.steps()) return "";
   const auto reached = static_cast<double>(length.steps()) / static_cast<double>(schedule.warmup);
   return fmt::format(
-      "schedule.warmup is {} steps and the whole run has {}: the learning rate comes to {:.2g} of "
-      "optimizer.lr "
-      "and no further.",
+      "schedule.warmup is {} steps and the whole run has {}: "
+      "the learning rate comes to {:.2g} of optimizer.lr and no further.",
       schedule.warmup, length.steps(), reached);
 }
 

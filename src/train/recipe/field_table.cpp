@@ -39,9 +39,8 @@ std::vector<FieldRow> make_field_table() {
        "cifar10, cifar100, tinyimagenet, imagewoof, synthetic10, synthetic100 or folder:PATH"},
       {SADAM_FIELD(data, root), AnyText{.may_be_empty = false}, "The folder that holds the data sets"},
       {SADAM_FIELD(data, pixels), Integers{0, 4096},
-       "Images are resized to so many pixels on a side; 0 for the data set's own size; qatnet takes 32, 64, "
-       "160 or "
-       "224"},
+       "Images are resized to so many pixels on a side; 0 for the data set's own size; "
+       "qatnet takes 32, 64, 160 or 224"},
       {SADAM_FIELD(data, train_images), Integers{0, billion},
        "Train on so many images only, drawn evenly from the classes; 0 for all"},
       {SADAM_FIELD(data, test_images), Integers{0, billion},
