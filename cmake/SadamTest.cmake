@@ -1,8 +1,8 @@
 # sadam_needs_gpu(TEST...)
 #
-# Tests that need a GPU, and say so in one sentence where there is none.
+# Tests that need a GPU, and say so in one sentence where there is none. One at a time: some take all of its memory.
 function(sadam_needs_gpu)
-  set_tests_properties(${ARGN} PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "there is no GPU here")
+  set_tests_properties(${ARGN} PROPERTIES LABELS gpu RESOURCE_LOCK gpu SKIP_REGULAR_EXPRESSION "there is no GPU here")
 endfunction()
 
 # sadam_add_test(NAME SOURCES file... [PROPERTIES file...] [ROOMS target...])

@@ -72,7 +72,7 @@ class Optimizer : public torch::optim::Optimizer {
                              const std::string& where) const = 0;
 
   /// Checks everything that may have changed since the last call: parameters, groups, options. Throws or
-  /// changes nothing.
+  /// changes nothing, except that after a move to the CPU the device's numbers are fetched first.
   void check();
 
   /// Clears the gradients, evaluates the closure with gradients, calls backward, and returns the loss. If

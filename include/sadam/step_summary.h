@@ -19,7 +19,8 @@ struct StepSummary {
   std::vector<double> group_lgi;  ///< ρ of each group: all equal, except where groups are probed one by one
   std::vector<double>
       group_brakes;          ///< brake of each group. `lgi` and `brake` above are those of the last group
-  double probe_seconds = 0;  ///< wall time of perturbing, evaluating and restoring; 0 on a GPU
+  double probe_seconds = 0;  ///< wall time of perturbing, evaluating and restoring; 0 for
+                             ///< whole steps on a GPU, which are not waited for
 
   /// The largest |f(w + δu) − f(w)| was within rounding of f: ρ then measures arithmetic, not geometry.
   bool within_noise = false;

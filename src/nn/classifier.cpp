@@ -27,8 +27,6 @@ class QATNetClassifier : public Classifier {
     };
   }
 
-  std::int64_t least_batch(std::int64_t) const override { return 1; }
-
  private:
   QATNet net_;
 };
@@ -46,8 +44,6 @@ class ResNet18Classifier : public Classifier {
       return static_cast<ResNet18Impl&>(module).forward(prepared);
     };
   }
-
-  std::int64_t least_batch(std::int64_t pixels) const override { return ResNet18Impl::least_batch(pixels); }
 
  private:
   ResNet18 net_;
@@ -79,6 +75,10 @@ std::unique_ptr<Classifier> make_classifier(const ClassifierOptions& options) {
   const std::vector<std::string> valid = {"qatnet", "resnet18"};
   throw UsageError("there is no model " + base::in_quotes(options.name) +
                    base::suggestion(options.name, valid));
+}
+
+std::int64_t least_batch(const std::string& name, std::int64_t pixels) {
+  return name == "resnet18" ? ResNet18Impl::least_batch(pixels) : 1;
 }
 
 }  // namespace sadam::nn

@@ -29,9 +29,6 @@ class Classifier {
   using Logits = at::Tensor (*)(torch::nn::Module& module, const at::Tensor& prepared);
   virtual Logits logits() const = 0;
 
-  /// The fewest images of this size that it can be trained on at a time.
-  virtual std::int64_t least_batch(std::int64_t pixels) const = 0;
-
   /// What computes the logits of these images, as often as it is called. The function keeps the network's
   /// module alive and sees every change of its weights and of its mode, training or evaluation.
   std::function<at::Tensor()> logits_of(const at::Tensor& images);
@@ -48,5 +45,8 @@ struct ClassifierOptions {
 /// With weights drawn from torch's default generator. Throws `UsageError` for an unknown name, with the one
 /// that was probably meant, and for options that the network does not allow.
 std::unique_ptr<Classifier> make_classifier(const ClassifierOptions& options);
+
+/// The fewest images of this size that the network of this name can be trained on at a time.
+std::int64_t least_batch(const std::string& name, std::int64_t pixels);
 
 }  // namespace sadam::nn

@@ -15,29 +15,47 @@ GraphRequest checked(GraphRequest request) {
   return request;
 }
 
+std::unique_ptr<GraphedStep::Engine> engine_for(GraphRequest request) {
+  if (optim::Access::device(*request.optimizer).is_cpu())
+    return std::make_unique<GraphedStep::Engine>(std::move(request));
+  return optim::make_graph_engine(std::move(request));
+}
+
+// The engine, or another one after the model was moved to another device.
+GraphedStep::Engine& at_home(std::unique_ptr<GraphedStep::Engine>& engine) {
+  if (!engine->is_at_home()) engine = engine_for(engine->request());
+  return *engine;
+}
+
 }  // namespace
 
 GraphedStep::GraphedStep(std::shared_ptr<torch::nn::Module> module, Optimizer& optimizer, Loss loss,
                          const GraphOptions& options, Prepare prepare) {
-  auto request = checked({std::move(module), &optimizer, std::move(loss), options, std::move(prepare)});
-  engine_ = optim::Access::device(optimizer).is_cpu() ? std::make_unique<Engine>(std::move(request))
-                                                      : optim::make_graph_engine(std::move(request));
+  engine_ =
+      engine_for(checked({std::move(module), &optimizer, std::move(loss), options, std::move(prepare)}));
 }
 
 GraphedStep::GraphedStep(GraphedStep&&) noexcept = default;
 GraphedStep::~GraphedStep() = default;
 
 torch::Tensor GraphedStep::operator()(const Inputs& inputs) {
-  return engine_->checked_step(inputs, std::nullopt);
+  return at_home(engine_).checked_step(inputs, std::nullopt);
 }
 
 torch::Tensor GraphedStep::operator()(const Inputs& inputs, double brake) {
-  return engine_->checked_step(inputs, brake);
+  return at_home(engine_).checked_step(inputs, brake);
 }
 
 bool GraphedStep::is_captured() const { return engine_->captured; }
 const std::string& GraphedStep::why_not() const { return engine_->why_not; }
 std::int64_t GraphedStep::streams() const { return engine_->streams; }
+
+GraphedStep::Engine::Engine(GraphRequest request)
+    : request_(std::move(request)), device_(optim::Access::device(*request_.optimizer)) {}
+
+bool GraphedStep::Engine::is_at_home() const {
+  return request_.optimizer->param_groups().empty() || optim::Access::device(*request_.optimizer) == device_;
+}
 
 torch::Tensor GraphedStep::Engine::checked_step(const Inputs& inputs, std::optional<double> brake) {
   if (request_.optimizer->param_groups().empty())

@@ -23,8 +23,12 @@ struct GraphRequest {
 /// Takes steps eagerly.
 class GraphedStep::Engine {
  public:
-  explicit Engine(GraphRequest request) : request_(std::move(request)) {}
+  explicit Engine(GraphRequest request);
   virtual ~Engine() = default;
+
+  /// Whether the model is still on the device that this was made for.
+  bool is_at_home() const;
+  const GraphRequest& request() const { return request_; }
 
   torch::Tensor checked_step(const Inputs& inputs, std::optional<double> brake);
   virtual torch::Tensor step(const Inputs& inputs, std::optional<double> brake) {
@@ -39,6 +43,7 @@ class GraphedStep::Engine {
   torch::Tensor eager_step(const Inputs& inputs, std::optional<double> brake);
 
   GraphRequest request_;
+  at::Device device_;  ///< of the optimizer's parameters
 
  private:
   bool protects_buffers_ = false;

@@ -120,7 +120,8 @@ void Optimizer::check() {
     }
   if (current.empty())
     throw Error(
-        "the optimizer has no parameters: pass those of the model, or add some with add_param_group().");
+        "the optimizer has no parameters: pass those of the model, and see that it registers "
+        "them (register_module, register_parameter).");
   if (current != checked_) {
     check_parameters(param_groups());
     checked_ = std::move(current);

@@ -12,6 +12,7 @@
 #include "train/device.h"
 #include "train/recipe/source.h"
 #include "train/record/run_folder.h"
+#include "train/setup.h"
 #include "train/stepper.h"
 
 namespace sadam::reproduce {
@@ -44,14 +45,26 @@ void check_images(const Plan& plan, const PlannedRun& run) {
   check("data.test_images", "test", data.test_images, set.test_images);
 }
 
+std::int64_t pixels_of(const train::Recipe& recipe) {
+  if (recipe.data.pixels > 0) return recipe.data.pixels;
+  return static_cast<std::int64_t>(data::shape_of(recipe.data.name).pixels);
+}
+
+// Nor whether the last batch is too small.
+void check_last_batch(const train::Recipe& recipe) {
+  if (data::path_in_name(recipe.data.name)) return;
+  const auto all = static_cast<std::int64_t>(data::known_set(recipe.data.name).train_images);
+  train::check_batches(recipe, recipe.data.train_images > 0 ? recipe.data.train_images : all,
+                       pixels_of(recipe));
+}
+
 // Whether there is such a network for images of this size: nothing else of a recipe makes a difference.
 // `known`: sizes for which there is, since making the network of a large one takes a while.
 void check_network(const train::Recipe& recipe, std::set<std::int64_t>& known) {
   if (recipe.model.name != "qatnet") return;  // the other one takes any
-  const auto own_pixels = static_cast<std::int64_t>(data::shape_of(recipe.data.name).pixels);
   nn::ClassifierOptions options;
   options.name = recipe.model.name;
-  options.pixels = recipe.data.pixels > 0 ? recipe.data.pixels : own_pixels;
+  options.pixels = pixels_of(recipe);
   options.classes = 1;
   if (known.contains(options.pixels)) return;
   nn::make_classifier(options);
@@ -77,6 +90,7 @@ void check_cell(const Plan& plan, const PlannedRun& run, std::set<std::int64_t>&
   check_images(plan, run);
   check_field(plan, run, recipe.data.pixels > 0 ? "data.pixels" : "",
               [&] { check_network(recipe, known_pixels); });
+  check_field(plan, run, "train.batch", [&] { check_last_batch(recipe); });
   check_field(plan, run, "control.run", [&] { check_control(plan, run); });
 }
 

@@ -115,6 +115,16 @@ class DeviceSteps : public Steps {
 
   std::int64_t peak_memory() const override { return request_.device_memory->peak(); }
 
+  std::string manner() const override {
+    std::string words = "images live on the ";
+    words += train_->device_bytes() > 0 ? "GPU" : "host";
+    if (!graphed_) return words + "; steps are taken eagerly, because the recipe clips or accumulates";
+    if (!graphed_->is_captured()) return words + "; steps are taken eagerly, because " + graphed_->why_not();
+    words += "; a step is one CUDA graph";
+    const auto streams = graphed_->streams();
+    return streams > 0 ? words + ", probes on " + std::to_string(streams) + " streams" : words;
+  }
+
  private:
   // Clipping and accumulation go between the backward pass and the update: the split form.
   void step_eagerly(double lr) {

@@ -91,12 +91,10 @@ Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer 
   return network;
 }
 
-void check_batches(const Recipe& recipe, const data::DataSet& data, const Network& network) {
-  const auto pixels = static_cast<std::int64_t>(data.train->pixels());
-  const auto images = static_cast<std::int64_t>(data.train->size());
+void check_batches(const Recipe& recipe, std::int64_t images, std::int64_t pixels) {
   const auto rest = images % recipe.train.batch;
   const auto smallest = rest > 0 ? rest : recipe.train.batch;
-  if (smallest >= network.classifier->least_batch(pixels)) return;
+  if (smallest >= nn::least_batch(recipe.model.name, pixels)) return;
   throw UsageError(
       fmt::format("{} images in batches of {} leave one alone, and {} cannot be trained on one image of {} "
                   "pixels, because its last "

@@ -44,9 +44,9 @@ std::filesystem::path weights_file(const Recipe& recipe);
 /// generator.
 Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer last_layer);
 
-/// Refuses batches, or a rest of the images for the last one, that are too small for the network: better
-/// before an epoch than at its end.
-void check_batches(const Recipe& recipe, const data::DataSet& data, const Network& network);
+/// Refuses batches, or a rest of the images for the last one, that are too small for the recipe's network:
+/// better before an epoch than at its end. `images`: of the training set, so many pixels wide and high.
+void check_batches(const Recipe& recipe, std::int64_t images, std::int64_t pixels);
 
 /// How a run's batches are made, of the training or the test images.
 data::LoaderOptions loader_options(const Recipe& recipe, const data::DataSet& data, bool train);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "data/data_set.h"
@@ -43,6 +44,9 @@ class Steps {
 
   /// The most memory the run has taken so far, in bytes: of the device that trains.
   virtual std::int64_t peak_memory() const = 0;
+
+  /// How steps are taken, for the run's record: "" where there is but one way. Known after the first step.
+  virtual std::string manner() const { return {}; }
 };
 
 /// What a run is made of when its steps begin; all of it outlives the steps.

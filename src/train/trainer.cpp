@@ -167,6 +167,8 @@ void Run::take_step() {
   const auto taken = position_.step() + static_cast<std::int64_t>(pending_.size());
   const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, taken, length_);
   steps_->step(lr);
+  if (taken == 0)
+    if (const auto manner = steps_->manner(); !manner.empty()) events_->write(NoteEvent{manner});
   pending_.push_back(lr);
   position_.train_seconds += seconds_since(start);
   write_events(steps_taken() == length_.steps_per_epoch);
@@ -285,7 +287,9 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   settle_control(recipe);
   // What does not go together is refused before there is a folder.
   const auto images = data.open(recipe.data);
-  check_batches(recipe, images, make_network(recipe, images, LastLayer::may_be_replaced));
+  make_network(recipe, images, LastLayer::may_be_replaced);
+  check_batches(recipe, static_cast<std::int64_t>(images.train->size()),
+                static_cast<std::int64_t>(images.train->pixels()));
   auto made = RunFolder::create(folder);
   base::write_file_atomically(made.paths().recipe(), to_toml(recipe) + run_table(recipe));
   return made;

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/program.h"
 #include "support/temporary_folder.h"
@@ -13,7 +15,9 @@ namespace {
 class OnGpu : public testing::Test {
  protected:
   void SetUp() override {
-    if (run_program({"info"}).out.find("GPU cuda:0") == std::string::npos)
+    const auto info = run_program({"info"});
+    ASSERT_EQ(info.status, 0) << info.err;
+    if (info.out.find("GPU cuda:0") == std::string::npos)
       GTEST_SKIP() << "there is no GPU here, or libtorch has no CUDA";
   }
   std::string root() const { return folder_.path().string(); }
@@ -52,6 +56,28 @@ TEST_F(OnGpu, TrainsAndEvaluatesOnEitherDevice) {
     EXPECT_EQ(there["images"], 50);
     EXPECT_NEAR(there["loss"].get<double>(), here["loss"].get<double>(), 0.05 * here["loss"].get<double>());
   }
+}
+
+// All rows and controls of a table, each on the GPU; what is done is not done again.
+TEST_F(OnGpu, ReproducesATable) {
+  const auto table = (folder_.path() / "small.toml").string();
+  std::ofstream(table) << small_table();
+  const Arguments reproduce = {"reproduce", table, "--root", root(), "--device", "cuda", "--quiet"};
+  const auto first = run_program(reproduce);
+  ASSERT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(first.err, "");
+  for (const char* row : {"adamw", "adamw.cosine", "sadam", "sadam.matched", "sadam.shuffled"}) {
+    const auto run = folder_.path() / "small" / "c" / row / "seed-1";
+    std::stringstream recipe;
+    recipe << std::ifstream(run / "run.toml").rdbuf();
+    EXPECT_NE(recipe.str().find("device = \"cuda"), std::string::npos) << row << ": " << recipe.str();
+    std::stringstream events;
+    events << std::ifstream(run / "events.jsonl").rdbuf();
+    EXPECT_NE(events.str().find("a step is one CUDA graph"), std::string::npos) << row;
+  }
+  const auto second = run_program(reproduce);
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_EQ(second.out, first.out);
 }
 
 TEST_F(OnGpu, AGpuThatIsNotThereIsNamed) {

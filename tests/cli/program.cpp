@@ -84,4 +84,13 @@ Arguments small_run() {
           "--set", "train.checkpoint_every=3", "--quiet"};
 }
 
+std::string small_table() {
+  return "[data]\nname = 'synthetic10'\ntrain_images = 160\ntest_images = 50\n"
+         "[train]\nepochs = 1\nbatch = 16\nthreads = 1\n"
+         "[table]\ntitle = 'small'\nseeds = [1]\nbaseline = 'adamw'\n"
+         "[[table.column]]\nkey = 'c'\ntitle = 'built-in data'\n"
+         "[[table.row]]\nkey = 'sadam'\ntitle = 'S-Adam'\n"
+         "[[table.row]]\nkey = 'adamw'\ntitle = 'AdamW'\nset = [\"optimizer.name = 'adamw'\"]\n";
+}
+
 }  // namespace sadam::cli

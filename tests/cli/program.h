@@ -39,4 +39,7 @@ class Background {
 /// A small run that takes a second or two: `--set` arguments.
 Arguments small_run();
 
+/// A table of such runs, S-Adam and AdamW, for `reproduce`.
+std::string small_table();
+
 }  // namespace sadam::cli

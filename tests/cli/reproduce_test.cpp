@@ -23,17 +23,9 @@ std::size_t times(const std::string& text, const std::string& part) {
   return count;
 }
 
-constexpr const char* small_table =
-    "[data]\nname = 'synthetic10'\ntrain_images = 160\ntest_images = 50\n"
-    "[train]\nepochs = 1\nbatch = 16\nthreads = 1\n"
-    "[table]\ntitle = 'small'\nseeds = [1]\nbaseline = 'adamw'\n"
-    "[[table.column]]\nkey = 'c'\ntitle = 'built-in data'\n"
-    "[[table.row]]\nkey = 'sadam'\ntitle = 'S-Adam'\n"
-    "[[table.row]]\nkey = 'adamw'\ntitle = 'AdamW'\nset = [\"optimizer.name = 'adamw'\"]\n";
-
 class Reproduce : public testing::Test {
  protected:
-  void SetUp() override { std::ofstream(path("small.toml")) << small_table; }
+  void SetUp() override { std::ofstream(path("small.toml")) << small_table(); }
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   bool is_done(const std::string& row) const {
     return std::filesystem::exists(path("runs/small/c/" + row + "/seed-1/checkpoint.pt"));

@@ -127,7 +127,7 @@ TEST(BadParameters, AreNamedByEveryOptimizer) {
       {{torch::Tensor()}, {"parameter 0", "undefined"}},
       {{torch::ones({1}).expand({5})}, {"parameter 0", "share memory"}},
       {{torch::ones({2}).set_requires_grad(true) * 2}, {"parameter 0", "leaf"}},
-      {{}, {"no parameters", "add_param_group"}},
+      {{}, {"no parameters", "pass those of the model"}},
   };
   for (const auto& [parameters, words] : cases) {
     expect_parameters_refused(

@@ -48,6 +48,14 @@ TEST(CheckRuns, NamesFileLineAndCell) {
             "mine.toml:14, c/x: there is no data set 'cifr10'; did you mean 'cifar10'?");
 }
 
+TEST(CheckRuns, ALastBatchThatIsTooSmallForTheNetworkIsRefused) {
+  const std::string resnet = "\"model.name = 'resnet18'\", 'train.batch = 4', ";
+  EXPECT_TRUE(says(refused(resnet + "'data.train_images = 61'"),
+                   "mine.toml:14, c/x: 61 images in batches of 4 leave one alone"));
+  EXPECT_NO_THROW(check_runs(plan_with(resnet + "'data.train_images = 62'")));
+  EXPECT_NO_THROW(check_runs(plan_with(resnet + "'data.train_images = 61', 'data.pixels = 64'")));
+}
+
 TEST(CheckRuns, MoreImagesThanANamedSetHasAreRefused) {
   EXPECT_EQ(refused("'data.train_images = 50001'"),
             "mine.toml:14, c/x: data.train_images is 50001, and synthetic10 has 50000 training images: ask "

@@ -53,6 +53,24 @@ std::vector<std::byte> weights_in(const std::filesystem::path& folder) {
   return export_run(paths, recipe_of(paths));
 }
 
+TEST(TrainerOnGpu, TakesStepsAsGraphsWithProbesSideBySideFromImagesOnTheDevice) {
+  SADAM_NEEDS_GPU();
+  const TemporaryFolder folder;
+  auto recipe = gpu_recipe();
+  recipe.train.epochs = 1;
+  recipe.optimizer.probes = 3;
+  const auto manner_of = [&](const std::string& name) {
+    const auto events = run_on_gpu(folder.path() / name, recipe);
+    return events.notes.size() == 1 ? events.notes[0].text : "notes: " + std::to_string(events.notes.size());
+  };
+  EXPECT_EQ(manner_of("sadam"), "images live on the GPU; a step is one CUDA graph, probes on 3 streams");
+  recipe.optimizer.name = "adamw";
+  EXPECT_EQ(manner_of("adamw"), "images live on the GPU; a step is one CUDA graph");
+  recipe.train.clip = 1;
+  EXPECT_EQ(manner_of("clipped"),
+            "images live on the GPU; steps are taken eagerly, because the recipe clips or accumulates");
+}
+
 TEST(TrainerOnGpu, DeterministicRunsAreTheSameToTheBit) {
   SADAM_NEEDS_GPU();
   const TemporaryFolder folder;

@@ -92,7 +92,7 @@ __device__ void find_differences(const FinishProbes& launch, bool wants_slopes, 
       in_record[state.probes + i] = slopes[i];
     }
     if (!finite(loss)) atomicAdd(&shared.non_finite, 1);
-    // Both losses are rounded, each by up to half a spacing of its type.
+    // Both losses are rounded, each by half a spacing of the coarsest type on the way to it or more.
     const double spacing = launch.rounding * std::fmax(std::fabs(base), std::fabs(loss));
     if (!finite(change) || std::fabs(change) > 2 * spacing) atomicOr(&shared.beyond_noise, 1);
   }

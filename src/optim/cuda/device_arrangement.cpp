@@ -88,6 +88,8 @@ void DeviceOptimizer::arrange(Optimizer& optimizer, const std::vector<double>& b
       entries.push_back({states_[i] != nullptr ? states_[i]->step() : 0, items_[i].group,
                          items_[i].parameter.grad().defined()});
     numbers_->set_parameters(entries);
+  } else {
+    states_ = std::move(states);  // copies that share their moments with the originals take their place
   }
   numbers_->set_rules(rules_of(optimizer, brakes));
 }

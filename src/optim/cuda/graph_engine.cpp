@@ -21,7 +21,6 @@ namespace cuda {
 
 GraphEngine::GraphEngine(GraphRequest request)
     : Engine(std::move(request)),
-      device_(Access::device(*request_.optimizer)),
       stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device_.index())),
       most_streams_(request_.options.streams() < 0 ? 8 : request_.options.streams()) {
   why_not = "no step has been taken yet";

@@ -90,7 +90,6 @@ class GraphEngine : public GraphedStep::Engine {
   void clear_gradients() const;
   GroupRange groups() const;
 
-  at::Device device_;
   c10::cuda::CUDAStream stream_;  // of warm-ups and captures
   std::vector<std::unique_ptr<Captured>> captured_;
   std::vector<const void*> parameters_;  // where those of the module were when it was captured

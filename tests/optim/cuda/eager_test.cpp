@@ -177,8 +177,9 @@ TEST(CudaEager, AModelThatIsMovedTakesItsMomentsAlong) {
   SADAM_NEEDS_GPU();
   Problem stays(torch::kCPU);
   Problem moves(torch::kCPU);
-  SAdam here({stays.a, stays.b}, SAdamOptions(1e-2));
-  SAdam there({moves.a, moves.b}, SAdamOptions(1e-2));
+  // Moved between two probes: ρ goes along, too.
+  SAdam here({stays.a, stays.b}, SAdamOptions(1e-2).interval(3));
+  SAdam there({moves.a, moves.b}, SAdamOptions(1e-2).interval(3));
   const auto move_to = [&](torch::Device device) {
     for (auto* tensor : {&moves.a, &moves.b}) {
       tensor->mutable_grad().reset();
@@ -192,6 +193,7 @@ TEST(CudaEager, AModelThatIsMovedTakesItsMomentsAlong) {
     if (i == 10) move_to(torch::kCPU);
     here.step([&] { return stays.loss(); });
     there.step([&] { return moves.loss(); });
+    EXPECT_NEAR(there.summary().lgi, here.summary().lgi, 1e-4) << i;
   }
   EXPECT_LT((stays.a - moves.a.cpu()).abs().max().item<double>(), 1e-6);
   EXPECT_EQ(there.totals().steps, 15);
@@ -220,6 +222,21 @@ TEST(CudaEager, AStateThatIsClearedBeginsAnew) {
     }
     EXPECT_LT((problem.a - other.a).abs().max().item<double>(), 1e-6);
   }
+}
+
+// Copies share their moments with the originals, so that the device goes on; what is saved must be its count.
+TEST(CudaEager, AStateThatIsCopiedIsKeptUpToDate) {
+  SADAM_NEEDS_GPU();
+  Problem problem(torch::kCUDA);
+  SAdam optimizer({problem.a, problem.b}, SAdamOptions(1e-2));
+  const auto closure = [&] { return problem.loss(); };
+  for (int i = 0; i < 3; ++i) optimizer.step(closure);
+  for (auto& entry : optimizer.state()) entry.second = entry.second->clone();
+  for (int i = 0; i < 4; ++i) optimizer.step(closure);
+  std::stringstream archive;
+  torch::save(optimizer, archive);
+  for (const auto& entry : optimizer.state())
+    EXPECT_EQ(static_cast<AdamWParamState&>(*entry.second).step(), 7);
 }
 
 TEST(CudaEager, ParametersWithGapsAreProbedAndUpdated) {

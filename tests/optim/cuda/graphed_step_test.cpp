@@ -151,6 +151,26 @@ TEST(GraphedStep, AGivenBrakeIsWhatTheSplitFormDoes) {
   });
 }
 
+// Without a weight decay, a brake on every step is a smaller learning rate.
+TEST(GraphedStep, AGivenBrakeScalesTheStepOfAdamW) {
+  SADAM_NEEDS_GPU();
+  const Deterministic deterministic;
+  const auto trained = [](auto& net, auto& optimizer, const auto& take) {
+    GraphedStep step(net, optimizer, loss_of);
+    for (int i = 0; i < 5; ++i) take(step, make_batch(i));
+    EXPECT_TRUE(step.is_captured()) << step.why_not();
+    return net->fc->weight.detach().clone();
+  };
+  auto braked = make_net(0);
+  SAdam with_brake(*braked, SAdamOptions(1e-2).weight_decay(0));
+  const auto found = trained(braked, with_brake, [](auto& step, const Batch& batch) { step(batch, 0.25); });
+  auto plain = make_net(0);
+  AdamW without(*plain, AdamWOptions(0.25e-2).weight_decay(0));
+  const auto expected = trained(plain, without, [](auto& step, const Batch& batch) { step(batch); });
+  EXPECT_LT((found - expected).abs().max().item<double>(), 1e-6);
+  EXPECT_GT((found - make_net(0)->fc->weight).abs().max().item<double>(), 1e-3);
+}
+
 TEST(GraphedStep, WhateverMayChangeBetweenStepsReachesTheGraph) {
   SADAM_NEEDS_GPU();
   expect_the_same([&](bool captured) {
@@ -250,21 +270,62 @@ TEST(GraphedStep, AutocastingSeesTheNewWeightsInEveryStep) {
   }
 }
 
+TEST(GraphedStep, AClearedStateReachesTheGraph) {
+  SADAM_NEEDS_GPU();
+  expect_the_same([&](bool captured) {
+    auto net = make_net(0);
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    GraphedStep step(net, optimizer, loss_of, GraphOptions().capture(captured));
+    for (int i = 0; i < 3; ++i) step(make_batch(i));
+    optimizer.state().clear();
+    for (int i = 3; i < 6; ++i) step(make_batch(i));
+    EXPECT_EQ(step.is_captured(), captured) << step.why_not();
+    return state_of(*net);
+  });
+}
+
+// Captured on the GPU and eager on the CPU, to and fro, as the optimizer's own steps are.
+TEST(GraphedStep, AModelThatIsMovedIsFollowed) {
+  SADAM_NEEDS_GPU();
+  expect_the_same([&](bool graphed) {
+    auto net = make_net(0);
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    GraphedStep step(net, optimizer, loss_of);
+    for (int i = 0; i < 9; ++i) {
+      const auto device = torch::Device(i / 3 == 1 ? torch::kCPU : torch::kCUDA);
+      net->zero_grad(/*set_to_none=*/true);
+      net->to(device);
+      auto batch = make_batch(i);
+      for (auto& tensor : batch) tensor = tensor.to(device);
+      if (graphed) {
+        step(batch);
+        EXPECT_EQ(step.is_captured(), device.is_cuda()) << step.why_not();
+      } else {
+        optimizer.step([&] { return loss_of(*net, batch); });
+      }
+    }
+    EXPECT_EQ(optimizer.totals().steps, 9);
+    return state_of(*net);
+  });
+}
+
 TEST(GraphedStep, ALoadedStateReachesTheGraph) {
   SADAM_NEEDS_GPU();
-  auto net = make_net(0);
-  SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
-  GraphedStep step(net, optimizer, loss_of);
-  step(make_batch(0));
-  step(make_batch(1));
-  std::stringstream saved;
-  torch::save(optimizer, saved);
-  for (int i = 2; i < 5; ++i) step(make_batch(i));
-  torch::load(optimizer, saved);
-  EXPECT_EQ(optimizer.totals().steps, 2);
-  step(make_batch(5));
-  EXPECT_TRUE(step.is_captured());
-  EXPECT_EQ(optimizer.totals().steps, 3);
+  expect_the_same([&](bool captured) {
+    auto net = make_net(0);
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    GraphedStep step(net, optimizer, loss_of, GraphOptions().capture(captured));
+    for (int i = 0; i < 2; ++i) step(make_batch(i));
+    std::stringstream saved;
+    torch::save(optimizer, saved);
+    for (int i = 2; i < 5; ++i) step(make_batch(i));
+    torch::load(optimizer, saved);
+    EXPECT_EQ(optimizer.totals().steps, 2);
+    for (int i = 5; i < 8; ++i) step(make_batch(i));
+    EXPECT_EQ(step.is_captured(), captured) << step.why_not();
+    EXPECT_EQ(optimizer.totals().steps, 5);
+    return state_of(*net);
+  });
 }
 
 }  // namespace

@@ -86,6 +86,40 @@ TEST(ShortMemory, ProbesAreInPlaceWhereReplicasDoNotFit) {
   EXPECT_TRUE(in_place);
 }
 
+/// While it lives, the GPU has only `mib` free, as a smaller one would.
+class SmallGpu {
+ public:
+  explicit SmallGpu(double mib) {
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    std::size_t free = 0;
+    std::size_t total = 0;
+    cudaMemGetInfo(&free, &total);
+    const auto left = static_cast<std::size_t>(mib * kMiB);
+    if (free <= left) return;  // small already
+    EXPECT_EQ(cudaMalloc(&taken_, free - left), cudaSuccess);
+    static_cast<void>(cudaGetLastError());
+  }
+  ~SmallGpu() { cudaFree(taken_); }
+  SmallGpu(const SmallGpu&) = delete;
+  SmallGpu& operator=(const SmallGpu&) = delete;
+
+ private:
+  void* taken_ = nullptr;
+};
+
+// By default replicas take at most a quarter of what is free: of 1400 MiB, less gradients, moments and what
+// the batch needs, four or five times 64 MiB.
+TEST(ShortMemory, OnASmallGpuThereAreFewerStreams) {
+  SADAM_NEEDS_GPU();
+  const auto ample = steps_within(std::nullopt);
+  const SmallGpu small(1400);
+  const auto outcome = steps_within(std::nullopt);
+  EXPECT_TRUE(outcome.captured);
+  EXPECT_GE(outcome.streams, 2);
+  EXPECT_LE(outcome.streams, 5);
+  EXPECT_TRUE(equal(ample.weights, outcome.weights));
+}
+
 // What a graph for another shape holds is given up for the one that is needed.
 TEST(ShortMemory, AGraphForAnotherShapeGivesWay) {
   SADAM_NEEDS_GPU();
