@@ -60,9 +60,8 @@ bool GraphedStep::Engine::is_at_home() const {
 torch::Tensor GraphedStep::Engine::checked_step(const Inputs& inputs, std::optional<double> brake) {
   if (request_.optimizer->param_groups().empty())
     throw Error(
-        "GraphedStep: the optimizer has no groups, as one that was moved from: make a GraphedStep for the "
-        "one "
-        "it was moved to.");
+        "GraphedStep: the optimizer has no groups, as one that was moved from: make a GraphedStep "
+        "for the one it was moved to.");
   if (brake && dynamic_cast<SAdam*>(request_.optimizer) == nullptr)
     throw Error("GraphedStep: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
   if (brake && !(*brake >= 0))

@@ -67,9 +67,8 @@ torch::Tensor Optimizer::evaluate(const LossClosure& closure, optim::BeforeStep&
       for (const auto& parameter : group.params())
         if (parameter.grad().defined())
           throw Error(std::string(caller) +
-                      ": the closure called backward itself: let it return the loss and do nothing else, the "
-                      "optimizer "
-                      "clears gradients and calls backward.");
+                      ": the closure called backward itself: let it return the loss and do nothing else, "
+                      "the optimizer clears gradients and calls backward.");
     if (!loss.requires_grad())
       throw Error(
           std::string(caller) +

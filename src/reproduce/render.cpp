@@ -76,9 +76,8 @@ std::string convergence_note(const TableRecipe& table, double target) {
   const auto baseline = std::find_if(table.rows.begin(), table.rows.end(),
                                      [&](const TableRow& row) { return row.key == table.baseline; });
   return fmt::format(
-      "Converged: training time, evaluation left out, until the test accuracy first reaches {:.2f} % (95 % "
-      "of "
-      "{}'s best), mean over seeds; ∗ if never.",
+      "Converged: training time, evaluation left out, until the test accuracy first reaches {:.2f} % (95 "
+      "% of {}'s best), mean over seeds; ∗ if never.",
       target, baseline->title);
 }
 

@@ -80,9 +80,8 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       if (replicas_.empty() && captured_.empty()) return false;
       if (!captured_.empty()) {
         TORCH_WARN_ONCE(
-            "sadam: the GPU's memory is too short for graphs of several shapes at a time, so each new shape "
-            "is "
-            "captured anew: use batches of one size.");
+            "sadam: the GPU's memory is too short for graphs of several shapes at a time, so each new "
+            "shape is captured anew: use batches of one size.");
       }
       if (!replicas_.empty()) most_streams_ = 0;
       drop_replicas();
@@ -200,9 +199,8 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
       }
       if (!follows) {
         TORCH_WARN(
-            "sadam: the loss is the same whatever the weights of the module that it is given, so probes run "
-            "one "
-            "after the other on the module itself: let the loss use its argument.");
+            "sadam: the loss is the same whatever the weights of the module that it is given, so probes "
+            "run one after the other on the module itself: let the loss use its argument.");
         drop_replicas();
         most_streams_ = 0;
       }

@@ -3,11 +3,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/rand_like.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "../../probe/forward_state.h"
 #include "../../probe/precision.h"
@@ -15,6 +17,16 @@
 #include "graph_engine.h"
 
 namespace sadam::optim::cuda {
+namespace {
+
+// Of the stream of replica i: below that of the base evaluation, and falling, so that on a busy GPU the first
+// ones go ahead and the others fill the gaps (docs/benchmarks.md).
+int priority_of(std::int64_t i) {
+  const auto greatest = std::get<1>(c10::cuda::CUDAStream::priority_range());  // −3, say
+  return static_cast<int>(std::min<std::int64_t>(0, greatest + 1 + i / 2));
+}
+
+}  // namespace
 
 // Fresh noise updates a module's buffers in each evaluation, one after the other: a chain.
 bool GraphEngine::is_chained() const {
@@ -40,7 +52,7 @@ void GraphEngine::make_replicas(const Key& key) {
   wanted = std::min(wanted, allowed / std::max<std::int64_t>(replica_bytes(*request_.module), 1));
   try {
     for (std::int64_t i = 0; i < wanted; ++i)
-      replicas_.push_back(make_replica(*request_.module, work().items(), *buffers_));
+      replicas_.push_back(make_replica(*request_.module, work().items(), *buffers_, priority_of(i)));
   } catch (const c10::OutOfMemoryError&) {  // in place, then
     replicas_.clear();
     c10::cuda::CUDACachingAllocator::emptyCache();

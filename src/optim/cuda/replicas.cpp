@@ -71,9 +71,10 @@ bool can_be_replicated(const torch::nn::Module& module, const Items& items, cons
   return own_items && impls_of(module.buffers()).size() == buffers.live.size();
 }
 
-Replica make_replica(const torch::nn::Module& module, const Items& items, const Buffers& buffers) {
+Replica make_replica(const torch::nn::Module& module, const Items& items, const Buffers& buffers,
+                     int priority) {
   const at::NoGradGuard no_grad;
-  Replica replica{module.clone(), {}, {}, {}, {}, c10::cuda::getStreamFromPool()};
+  Replica replica{module.clone(), {}, {}, {}, {}, c10::cuda::getStreamFromPool(priority)};
   for (auto& parameter : replica.module->parameters()) parameter.set_requires_grad(false);
 
   std::unordered_map<Impl, std::size_t> item_of;

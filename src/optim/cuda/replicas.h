@@ -44,7 +44,8 @@ std::int64_t replica_bytes(const torch::nn::Module& module);
 bool can_be_replicated(const torch::nn::Module& module, const Items& items, const Buffers& buffers);
 
 /// Throws what the module's `clone` throws if it has none.
-Replica make_replica(const torch::nn::Module& module, const Items& items, const Buffers& buffers);
+Replica make_replica(const torch::nn::Module& module, const Items& items, const Buffers& buffers,
+                     int priority);
 
 /// Lets one stream wait for what has been enqueued on another.
 void join(const c10::cuda::CUDAStream& waiting, const c10::cuda::CUDAStream& waited_for);
