@@ -278,6 +278,19 @@ TEST(CudaEager, PermutedParametersWithGapsAreProbedAlongTheStep) {
   EXPECT_LT((cpu - gpu.cpu()).abs().max().item<double>(), 1e-9);
 }
 
+// A loss in float64 that is computed from weights in float32 is no finer than they are.
+TEST(CudaEager, WhatIsFinerThanTheWeightsIsNoise) {
+  SADAM_NEEDS_GPU();
+  for (const auto device : {torch::kCPU, torch::kCUDA})
+    for (const auto type : {torch::kFloat, torch::kDouble}) {
+      auto w = torch::full({8}, 1e-3, torch::dtype(type).device(device)).set_requires_grad(true);
+      SAdam optimizer({w}, SAdamOptions(1e-3).probes(2).radius(1e-6));
+      optimizer.step([&] { return 1000 + w.to(torch::kDouble).sum(); });
+      EXPECT_GT(std::abs(optimizer.summary().differences[0]), 0);
+      EXPECT_EQ(optimizer.summary().within_noise, type == torch::kFloat) << device << ", " << type;
+    }
+}
+
 TEST(CudaEager, ABufferOnAnotherDeviceIsRefused) {
   SADAM_NEEDS_GPU();
   auto net = make_net(0);
