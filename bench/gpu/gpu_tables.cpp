@@ -113,6 +113,9 @@ Runner sadam_steps(const std::string& name, const Workload& work, const Options&
   holds->net = work.make();
   holds->optimizer = std::make_unique<Optimizer>(*holds->net, options);
   holds->step = std::make_unique<GraphedStep>(holds->net, *holds->optimizer, work.loss, graph);
+  (*holds->step)(work.batch);
+  if (graph.capture() && !holds->step->is_captured())
+    throw Error(name + " of " + work.name + " was not captured: " + holds->step->why_not());
   return {name, [holds, work] { (*holds->step)(work.batch); }, holds};
 }
 
@@ -144,7 +147,7 @@ void steps_table(Report& report, const Workload& work, const std::vector<Row>& r
                             .current;
     c10::cuda::CUDACachingAllocator::resetPeakStats(c10::cuda::current_device());
     runners.push_back(row.make());
-    for (int i = 0; i < 3; ++i) runners.back().step();
+    for (int i = 0; i < 2; ++i) runners.back().step();
     synchronize();
     runners.back().peak_gib = peak_gib() - static_cast<double>(before) / 0x1p30;
   }
@@ -257,6 +260,43 @@ void kernels_table(Report& report, std::int64_t count, int rounds) {
   lengths.scratch = scratch.data_ptr<double>();
   lengths.stream = stream;
 
+  kernels::cuda::Dot<float> dot;
+  dot.key = sphere.key;
+  dot.segments = {{g.data_ptr<float>(), count, 0, inverse.data_ptr<double>()}};
+  const auto sum = torch::zeros({1}, options.dtype(torch::kDouble));
+  dot.out = sum.data_ptr<double>();
+  const auto dot_scratch = torch::empty({kernels::cuda::scratch_numbers(dot)}, sum.options());
+  dot.scratch = dot_scratch.data_ptr<double>();
+  dot.stream = stream;
+
+  kernels::cuda::AdamProbe<float> along_step;
+  along_step.segments = {{w.data_ptr<float>(), base.data_ptr<float>(), m.data_ptr<float>(),
+                          v.data_ptr<float>(), g.data_ptr<float>(), count, update.segments[0].coefficients}};
+  along_step.slope = sum.data_ptr<double>();
+  const auto step_scratch = torch::empty({kernels::cuda::scratch_numbers(along_step)}, sum.options());
+  along_step.scratch = step_scratch.data_ptr<double>();
+  along_step.stream = stream;
+
+  const auto rules = torch::empty({static_cast<std::int64_t>(sizeof(kernels::cuda::GroupRule))},
+                                  options.dtype(torch::kByte));
+  kernels::cuda::GroupRule rule;
+  rule.adam.lr = 1e-6;
+  kernels::cuda::set_rules({static_cast<kernels::cuda::GroupRule*>(rules.data_ptr()), {rule}, stream});
+  kernels::cuda::ProxSgdUpdate<float> prox;
+  prox.segments = {{w.data_ptr<float>(), m.data_ptr<float>(), g.data_ptr<float>(), count,
+                    static_cast<const kernels::cuda::GroupRule*>(rules.data_ptr())}};
+  prox.stream = stream;
+
+  const auto found = torch::zeros({1}, options.dtype(torch::kLong));
+  const kernels::cuda::CountNonFinite<float> non_finite{
+      {{g.data_ptr<float>(), count}}, found.data_ptr<std::int64_t>(), stream};
+  const auto largest = torch::zeros({1}, options);
+  const kernels::cuda::AbsoluteMaximum<float> maximum{base.data_ptr<float>(), count,
+                                                      largest.data_ptr<float>(), stream};
+  const kernels::cuda::FakeQuantize<float> quantize{
+      w.data_ptr<float>(),       base.data_ptr<float>(),          count,
+      largest.data_ptr<float>(), kernels::quantization_levels(2), stream};
+
   struct Kernel {
     std::string name;
     std::function<void()> run;
@@ -268,6 +308,12 @@ void kernels_table(Report& report, std::int64_t count, int rounds) {
       {"fused update", [&] { kernels::cuda::adam_update(update); }, 7, at_least(0.80)},
       {"perturb, sphere", [&] { kernels::cuda::perturb(sphere); }, 2, at_least(0.65)},
       {"perturb, rademacher", [&] { kernels::cuda::perturb(rademacher); }, 2, at_least(0.65)},
+      {"perturb along the step", [&] { kernels::cuda::adam_probe(along_step); }, 5, {}},
+      {"gradient · direction", [&] { kernels::cuda::dot(dot); }, 1, {}},
+      {"Prox-SGD's update", [&] { kernels::cuda::prox_sgd_update(prox); }, 5, {}},
+      {"count what is not finite", [&] { kernels::cuda::count_non_finite(non_finite); }, 1, {}},
+      {"largest absolute value", [&] { kernels::cuda::absolute_maximum(maximum); }, 1, {}},
+      {"fake quantization", [&] { kernels::cuda::fake_quantize(quantize); }, 2, {}},
       {"length of a direction", [&] { kernels::cuda::inverse_lengths(lengths); }, 0, {}},
   };
   Measurements measurements;
@@ -317,6 +363,10 @@ void run(const std::vector<std::string>& arguments) {
   for (const auto& argument : arguments)
     if (argument.rfind("--python=", 0) == 0) script = argument.substr(9);
   if (!script.empty()) python = std::make_unique<LineProcess>(std::vector<std::string>{"python3", script});
+  if (python && !python->ask("2 1")) {
+    python.reset();
+    std::cout << "PyTorch's captured AdamW is left out: python3 has no torch and torchvision with CUDA.\n\n";
+  }
   for (const int batch : {2, 64}) {
     const auto work = resnet(batch);
     const int steps = batch == 2 ? 40 : 8;

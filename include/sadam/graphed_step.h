@@ -42,8 +42,9 @@ struct GraphOptions {
 /// base and the probe evaluations (unless the optimizer's noise is `fresh`) and new ones in the next step.
 ///
 /// The loss must depend on nothing but the module and the inputs, and may neither wait for the device
-/// (`.item()`) nor allocate outside torch. Where a step cannot be captured, one warning says why and steps
-/// are taken eagerly, with the same results; so they are on the CPU, without a warning.
+/// (`.item()`) nor allocate outside torch. What it or the module decides on the host (a dropout rate, a
+/// factor) is as it was at the capture. Where a step cannot be captured, one warning says why and steps are
+/// taken eagerly, with the same results; so they are on the CPU, without a warning.
 ///
 /// Probes run side by side on copies of the module. For that it must be a `torch::nn::Cloneable` that
 /// registers all its parameters, buffers and submodules in `reset()`; tensors that it only has as members are
@@ -53,7 +54,8 @@ struct GraphOptions {
 ///
 /// Gradients are those of the optimizer's parameters; they, like the loss, belong to the graph, and the next
 /// step overwrites them. The module and the optimizer must outlive this, and the optimizer may not be moved.
-/// All of the module must be on the optimizer's device. While a step is captured, other threads may use the
+/// All of the module must be on one device; it may be moved to another between steps. Steps are taken by one
+/// thread of the process at a time, whatever they train. While one is captured, other threads may use the
 /// device, but neither wait for all of it nor draw from torch's default generator.
 class GraphedStep {
  public:

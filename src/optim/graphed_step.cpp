@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "access.h"
+#include "checks.h"
 
 namespace sadam {
 namespace {
@@ -64,8 +65,7 @@ torch::Tensor GraphedStep::Engine::checked_step(const Inputs& inputs, std::optio
         "for the one it was moved to.");
   if (brake && dynamic_cast<SAdam*>(request_.optimizer) == nullptr)
     throw Error("GraphedStep: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
-  if (brake && !(*brake >= 0))
-    throw Error("GraphedStep: the brake is " + std::to_string(*brake) + ": it must be at least 0.");
+  if (brake) optim::require_at_least_zero(*brake, "GraphedStep: ", "brake");
   return step(inputs, brake);
 }
 

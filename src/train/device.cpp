@@ -31,8 +31,8 @@ c10::Device device_named(const std::string& name) {
         "cpu.");
   const auto count = static_cast<int>(torch::cuda::device_count());
   if (index >= count)
-    throw Error("there is no GPU " + std::to_string(index) + " here (" + std::to_string(count) +
-                " answer): use another one, or --device cpu.");
+    throw Error("there is no GPU " + std::to_string(index) + " here (GPUs here: " + std::to_string(count) +
+                "): use another one, or --device cpu.");
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 

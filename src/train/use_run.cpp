@@ -9,6 +9,7 @@
 #include "nn/load_weights.h"
 #include "nn/weights/read_weights.h"
 #include "train/checkpoint.h"
+#include "train/determinism.h"
 #include "train/device.h"
 #include "train/precision.h"
 #include "train/recipe/run_recipe.h"
@@ -61,6 +62,8 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
   settled.train.threads = use_threads(recipe.train.threads);
   const auto data = DataSets().open(recipe.data);
   const auto device = device_named(recipe.train.device);
+  std::optional<Deterministic> deterministic;
+  if (recipe.train.deterministic) deterministic.emplace();
   const auto network = network_of(paths, recipe, data);
   const TrainingPrecision precision(precision_named(recipe.train.precision), device.is_cuda());
   data::Loader loader(data.test, loader_options(settled, data, false));

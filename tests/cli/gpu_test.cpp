@@ -58,6 +58,22 @@ TEST_F(OnGpu, TrainsAndEvaluatesOnEitherDevice) {
   }
 }
 
+TEST_F(OnGpu, DeterministicRunsAreTheSameToTheBit) {
+  const auto steps_of = [&](const std::string& name) {
+    const auto trained = run_program(
+        train(name, {"--deterministic", "--set", "model.name=resnet18", "--set", "optimizer.probes=2"}));
+    EXPECT_EQ(trained.status, 0) << trained.err;
+    std::ifstream events(folder_.path() / name / "events.jsonl");
+    std::string steps;
+    for (std::string line; std::getline(events, line);)
+      if (line.find("\"event\":\"step\"") != std::string::npos) steps += line + '\n';
+    return steps;
+  };
+  const auto first = steps_of("first");
+  EXPECT_NE(first, "");
+  EXPECT_EQ(first, steps_of("second"));
+}
+
 // All rows and controls of a table, each on the GPU; what is done is not done again.
 TEST_F(OnGpu, ReproducesATable) {
   const auto table = (folder_.path() / "small.toml").string();

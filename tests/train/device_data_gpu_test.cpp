@@ -1,5 +1,6 @@
 #include "train/device_data.h"
 
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <sadam/error.h>
@@ -38,6 +39,20 @@ TEST(DeviceImages, BeginInTheMiddleOfAnEpochAndInTheSetsOwnOrder) {
   DeviceImages in_order(*sample.set, sample.options, torch::kCUDA);
   expect_same_batches(loaders_batches(sample.set, sample.options, 0),
                       all_batches(in_order, 8, 32, torch::kCUDA, kNchw, 0));
+}
+
+TEST(DeviceImages, AreNotWaitedFor) {
+  SADAM_NEEDS_GPU();
+  const GatherSample sample({32, 32, 224, 50, 8, false});
+  DeviceImages images(*sample.set, sample.options, torch::kCUDA);
+  const auto on_gpu = torch::TensorOptions().device(torch::kCUDA);
+  const auto pixels = torch::empty({8, 3, 224, 224}, on_gpu);
+  const auto labels = torch::empty({8}, on_gpu.dtype(torch::kLong));
+  images.start(0);
+  auto& warnings = c10::cuda::warning_state();
+  warnings.set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR);
+  for (std::size_t i = 0; i < images.batches(); ++i) EXPECT_NO_THROW(images.next(pixels, labels));
+  warnings.set_sync_debug_mode(c10::cuda::SyncDebugMode::L_DISABLED);
 }
 
 /// A set that is not in memory at its own size, as folders of pictures are.

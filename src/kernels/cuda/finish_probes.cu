@@ -22,6 +22,7 @@ struct Shared {
   int beyond_noise;  ///< a change larger than rounding was seen
   int skip;
   int probing;  ///< there are probes to judge
+  std::int64_t recorded;  ///< probes of earlier rounds in the record
 };
 
 __device__ __forceinline__ bool finite(double x) { return all_finite(&x, 1); }
@@ -64,6 +65,7 @@ __device__ void begin_step(const FinishProbes& launch, double* record) {
 __device__ void begin_round(const FinishProbes& launch, double* record, Shared& shared) {
   if (launch.first_round) begin_step(launch, record);
   shared.skip = launch.state.numbers->skip != 0 ? 1 : 0;
+  shared.recorded = static_cast<std::int64_t>(record[kRecordProbed]);
   shared.non_finite = 0;
   shared.beyond_noise = 0;
   shared.probing = launch.probes > 0 && shared.skip == 0 ? 1 : 0;
@@ -81,7 +83,7 @@ __device__ void find_differences(const FinishProbes& launch, bool wants_slopes, 
   const StepState& state = launch.state;
   const double base = *state.base;
   const double distance = launch.along_step ? 1 : launch.distance;
-  double* const in_record = record + kRecordHead + launch.first_probe;
+  double* const in_record = record + kRecordHead + shared.recorded;
   for (std::int64_t i = threadIdx.x; i < launch.probes; i += kThreads) {
     const double loss = state.probed[launch.first_probe + i];
     const double change = loss - base;
@@ -105,7 +107,7 @@ __device__ void judge(const FinishProbes& launch, const ProbeNumbers& found, dou
   shared.lgi = launch.cap < raw ? launch.cap : raw;
   const bool noise_so_far = record[kRecordWithinNoise] != 0 || record[kRecordProbed] == 0;
   record[kRecordWithinNoise] = shared.beyond_noise == 0 && noise_so_far ? 1 : 0;
-  record[kRecordProbed] = 1;
+  record[kRecordProbed] += static_cast<double>(launch.probes);
   record[kRecordNonFiniteProbes] += shared.non_finite;
   launch.state.numbers->non_finite_probes += shared.non_finite;
 }
@@ -147,7 +149,7 @@ __global__ void __launch_bounds__(kThreads)
   if (shared.probing != 0) {
     const bool staged = launch.probes <= kStaged;
     const bool wants_slopes = launch.along_step || launch.statistic == Statistic::residual;
-    double* const in_record = record + kRecordHead + launch.first_probe;
+    double* const in_record = record + kRecordHead + shared.recorded;
     double* const differences = staged ? shared.differences : in_record;
     double* const slopes = staged ? shared.slopes : in_record + state.probes;
     find_differences(launch, wants_slopes, record, differences, slopes, shared);

@@ -244,11 +244,11 @@ struct ParameterNumbers {
 };
 
 /// The record of a step in the ring: kRecordHead numbers, then D (k), slopes (k), ρ (groups), brakes
-/// (groups), all double.
+/// (groups), all double. D and slopes of the probes that were judged come first, without gaps.
 enum RecordField {
   kRecordStep,  ///< StepNumbers::steps before the step
   kRecordLoss,
-  kRecordProbed,
+  kRecordProbed,  ///< how many probes were judged
   kRecordWithinNoise,
   kRecordSkipped,
   kRecordNonFiniteLoss,
@@ -293,7 +293,7 @@ struct FinishProbes {
   bool first_round = true;  ///< of the step
   bool last_round = true;
   std::int64_t probes = 0;       ///< evaluated in this round; 0: ρ stays the last one
-  std::int64_t first_probe = 0;  ///< where this round's numbers begin in `probed`, `slopes` and the record
+  std::int64_t first_probe = 0;  ///< where this round's numbers begin in `probed` and `slopes`
   bool along_step = false;       ///< `Directions::step`
   bool has_loss = true;          ///< a step without a closure has none
   Statistic statistic = Statistic::variance;

@@ -6,6 +6,7 @@
 #include "../access.h"
 #include "../state.h"
 #include "device_optimizer.h"
+#include "replicas.h"
 
 namespace sadam::optim::cuda {
 namespace {
@@ -81,21 +82,34 @@ void DeviceOptimizer::arrange(Optimizer& optimizer, const std::vector<double>& b
       begun_ = refreshed_ = taken_ = 0;
       judged_on_host_ = 0;
     }
-    items_ = std::move(items);
-    states_ = std::move(states);
     std::vector<ParameterEntry> entries;
-    for (std::size_t i = 0; i < items_.size(); ++i)
-      entries.push_back({states_[i] != nullptr ? states_[i]->step() : 0, items_[i].group,
-                         items_[i].parameter.grad().defined()});
+    for (std::size_t i = 0; i < items.size(); ++i)
+      entries.push_back({states[i] != nullptr ? states[i]->step() : 0, items[i].group,
+                         items[i].parameter.grad().defined()});
+    items_.clear();  // should there be no memory for them, the next call tries again
+    states_.clear();
     numbers_->set_parameters(entries);
-  } else {
-    states_ = std::move(states);  // copies that share their moments with the originals take their place
+    items_ = std::move(items);
   }
+  states_ = std::move(states);  // copies that share their moments with the originals take their place
   numbers_->set_rules(rules_of(optimizer, brakes));
+}
+
+void DeviceOptimizer::count_step() {
+  ++begun_;
+  stream_ = c10::cuda::getCurrentCUDAStream(numbers_->device().index());
+}
+
+// Whoever asks may be on another stream.
+void DeviceOptimizer::wait_for_steps() const {
+  if (!stream_) return;
+  const auto current = c10::cuda::getCurrentCUDAStream(stream_->device_index());
+  if (current != *stream_) join(current, *stream_);
 }
 
 void DeviceOptimizer::refresh(StepSummary& summary, Totals& totals) {
   if (!numbers_ || refreshed_ == begun_) return;
+  wait_for_steps();
   const auto counts = numbers_->counts();
   totals.steps = counts.steps;
   totals.skipped = counts.skipped;
@@ -107,6 +121,7 @@ void DeviceOptimizer::refresh(StepSummary& summary, Totals& totals) {
 void DeviceOptimizer::refresh_states(const StateMap& states) {
   if (!numbers_ || items_.empty()) return;
   forget_lost_states(states);
+  wait_for_steps();
   const auto updates = numbers_->updates();
   for (std::size_t i = 0; i < states_.size(); ++i)
     if (states_[i] != nullptr) states_[i]->step(updates[i]);
@@ -121,12 +136,14 @@ void DeviceOptimizer::forget_lost_states(const StateMap& states) {
 
 std::vector<StepSummary> DeviceOptimizer::take_summaries() {
   if (!numbers_) return {};
+  wait_for_steps();
   auto summaries = numbers_->summaries(taken_, begun_);
   taken_ = begun_;
   return summaries;
 }
 
 std::vector<double> DeviceOptimizer::last_lgi() {
+  wait_for_steps();
   return numbers_ ? numbers_->last_lgi() : std::vector<double>();
 }
 

@@ -64,9 +64,9 @@ StepSummary summary_of(const double* record, const NumbersShape& shape) {
   summary.non_finite_gradient = static_cast<std::int64_t>(record[kRecordNonFiniteGradient]);
   summary.non_finite_probes = static_cast<std::int64_t>(record[kRecordNonFiniteProbes]);
   const double* at = record + kRecordHead;
-  if (summary.probed) summary.differences.assign(at, at + shape.probes);
+  summary.differences.assign(at, at + probes);
   at += shape.probes;
-  if (summary.probed && shape.slopes) summary.slopes.assign(at, at + shape.probes);
+  if (shape.slopes) summary.slopes.assign(at, at + probes);
   at += shape.probes;
   summary.group_lgi.assign(at, at + shape.groups);
   at += shape.groups;

@@ -78,9 +78,11 @@ at::Tensor DeviceOptimizer::step(Optimizer& optimizer, const probe::LossClosure&
     loss = Access::evaluate(optimizer, closure, before, caller);
   else
     Access::check_gradients(optimizer);
-  if (loss.defined() && !loss.is_cuda())
+  if (loss.defined() && !loss.is_cuda()) {
+    before.restore();
     throw Error(std::string(caller) +
                 ": the loss is on the CPU and the parameters are on a GPU: compute it there.");
+  }
 
   const auto kind = kind_of(optimizer);
   arrange(optimizer, brakes);

@@ -1,6 +1,7 @@
 // Steps of SAdam, AdamW and ProxSGD on a GPU, without waiting for it.
 #pragma once
 
+#include <c10/cuda/CUDAStream.h>
 #include <sadam/adamw.h>
 #include <sadam/prox_sgd.h>
 #include <sadam/s_adam.h>
@@ -64,7 +65,7 @@ class DeviceOptimizer : public DeviceWork {
   /// Changes whenever an array that a captured graph may point to was replaced.
   std::int64_t layout() const { return layout_; }
   /// A step was enqueued.
-  void count_step() { ++begun_; }
+  void count_step();
   void start() const;
   void finish(kernels::cuda::FinishProbes launch) const;
   /// Copies the weights of some groups aside and says where: `from` of a ProbeTarget.
@@ -80,6 +81,7 @@ class DeviceOptimizer : public DeviceWork {
   std::int64_t steps_before(const Optimizer& optimizer) const;
   std::int64_t source_step(SAdam& optimizer);
   void forget_lost_states(const StateMap& states);
+  void wait_for_steps() const;
   /// Evaluates the probes of a round where the weights are; returns how many.
   std::int64_t probe_in_place(SAdam& optimizer, GroupRange groups, std::int64_t first_slot,
                               const probe::LossClosure& closure, const at::Tensor& loss,
@@ -88,6 +90,7 @@ class DeviceOptimizer : public DeviceWork {
   Items items_;
   std::vector<AdamWParamState*> states_;  // of each item; null for ProxSGD and where there is no gradient
   std::vector<at::Tensor> snapshot_;      // w₀ of each item
+  std::optional<c10::cuda::CUDAStream> stream_;  // of the last step
   std::int64_t layout_ = 0;
   double probe_rounding_ = 0;        // of the last probe's loss
   std::int64_t begun_ = 0;           // steps enqueued

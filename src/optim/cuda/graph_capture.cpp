@@ -28,7 +28,9 @@ constexpr std::size_t kMostGraphs = 8;
 std::string reason_of(const std::exception& error) {
   const auto line = first_line_of(error);
   if (line.find("captur") == std::string::npos && line.find("STREAM") == std::string::npos) return line;
-  return "the loss waits for the device, as .item() does, or allocates outside torch (" + line + ")";
+  return "the loss waits for the device, as .item() does, or allocates outside torch, or an output of the "
+         "network with its gradients is still held (" +
+         line + ")";
 }
 
 // While it lives, torch's default generator of a device draws from another state.
@@ -52,6 +54,7 @@ class GeneratorScope {
 }  // namespace
 
 GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs) {
+  if (!captured_.empty()) c10::cuda::device_synchronize();  // those that go may be at work
   // After a load the optimizer works with other arrays.
   const auto current = Access::shared_device_work(*request_.optimizer);
   captured_.erase(std::remove_if(captured_.begin(), captured_.end(),

@@ -81,7 +81,8 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
     give_up("a direction source of the caller's is asked anew in each step");
   if (impossible_) return eager_step(on_device(inputs), brake);
   const bool moved = buffers_ && !buffers_->fits(*request_.module, Access::buffers(optimizer));
-  if (moved || (!captured_.empty() && addresses() != parameters_)) {
+  const bool in_use = !captured_.empty() || !replicas_.empty();
+  if (moved || (in_use && addresses() != parameters_)) {
     drop_replicas();
     buffers_.reset();
   }
@@ -108,6 +109,10 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
     graph = capture(key, inputs);
     if (graph == nullptr) return eager_step(on_device(inputs), brake);
     work().arrange(optimizer, brakes);
+    if (graph->layout != work().layout()) {
+      give_up("the loss does not use the same parameters every time that it is called");
+      return eager_step(on_device(inputs), brake);
+    }
   }
   replay(*graph, inputs);
   captured = true;

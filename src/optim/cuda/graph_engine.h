@@ -95,6 +95,7 @@ class GraphEngine : public GraphedStep::Engine {
   std::vector<const void*> parameters_;  // where those of the module were when it was captured
   std::unique_ptr<Buffers> buffers_;
   std::vector<Replica> replicas_;
+  std::vector<c10::cuda::CUDAStream> streams_;  // theirs, kept: libraries hold workspaces for each they see
   bool replicas_made_ = false;
   Key replicas_key_;  // what they were made for
   std::int64_t replicas_layout_ = 0;

@@ -51,8 +51,12 @@ void GraphEngine::make_replicas(const Key& key) {
                                                               : static_cast<std::int64_t>(free / 4);
   wanted = std::min(wanted, allowed / std::max<std::int64_t>(replica_bytes(*request_.module), 1));
   try {
-    for (std::int64_t i = 0; i < wanted; ++i)
-      replicas_.push_back(make_replica(*request_.module, work().items(), *buffers_, priority_of(i)));
+    for (std::int64_t i = 0; i < wanted; ++i) {
+      const auto known = static_cast<std::int64_t>(streams_.size());
+      if (i == known) streams_.push_back(c10::cuda::getStreamFromPool(priority_of(i), device_.index()));
+      replicas_.push_back(
+          make_replica(*request_.module, work().items(), *buffers_, streams_[static_cast<std::size_t>(i)]));
+    }
   } catch (const c10::OutOfMemoryError&) {  // in place, then
     replicas_.clear();
     c10::cuda::CUDACachingAllocator::emptyCache();

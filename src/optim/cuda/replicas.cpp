@@ -72,9 +72,9 @@ bool can_be_replicated(const torch::nn::Module& module, const Items& items, cons
 }
 
 Replica make_replica(const torch::nn::Module& module, const Items& items, const Buffers& buffers,
-                     int priority) {
+                     const c10::cuda::CUDAStream& stream) {
   const at::NoGradGuard no_grad;
-  Replica replica{module.clone(), {}, {}, {}, {}, c10::cuda::getStreamFromPool(priority)};
+  Replica replica{module.clone(), {}, {}, {}, {}, stream};
   for (auto& parameter : replica.module->parameters()) parameter.set_requires_grad(false);
 
   std::unordered_map<Impl, std::size_t> item_of;

@@ -45,7 +45,7 @@ bool can_be_replicated(const torch::nn::Module& module, const Items& items, cons
 
 /// Throws what the module's `clone` throws if it has none.
 Replica make_replica(const torch::nn::Module& module, const Items& items, const Buffers& buffers,
-                     int priority);
+                     const c10::cuda::CUDAStream& stream);
 
 /// Lets one stream wait for what has been enqueued on another.
 void join(const c10::cuda::CUDAStream& waiting, const c10::cuda::CUDAStream& waited_for);

@@ -29,7 +29,7 @@ void expect_finished(const StepOnGpu& step, const FinishProbes& launch, const st
   const auto record = step.record(44 % StepOnGpu::kRing);
   EXPECT_EQ(record[kRecordStep], 40);
   EXPECT_EQ(record[kRecordLoss], 1.5);
-  EXPECT_EQ(record[kRecordProbed], 1);
+  EXPECT_EQ(record[kRecordProbed], static_cast<double>(losses.size()));
   EXPECT_EQ(record[kRecordWithinNoise], 0);
   EXPECT_EQ(record[kRecordSkipped], 0);
   EXPECT_EQ(record[kRecordNonFiniteLoss], 0);

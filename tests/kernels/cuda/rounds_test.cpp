@@ -122,7 +122,7 @@ TEST(CudaRounds, UpdateOneGroupAfterTheOther) {
   EXPECT_EQ(parameters[3].t, 31);
   const auto record = step.record(44 % StepOnGpu::kRing);
   EXPECT_EQ(record[kRecordLoss], 1.5);
-  EXPECT_EQ(record[kRecordProbed], 1);
+  EXPECT_EQ(record[kRecordProbed], 4);
   const std::vector<double> d = {(1.4 - 1.5) / 0.01, (1.55 - 1.5) / 0.01, (1.1 - 1.2) / 0.01,
                                  (1.3 - 1.2) / 0.01};
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(record[step.differences_at() + i], d[i]);
@@ -132,6 +132,19 @@ TEST(CudaRounds, UpdateOneGroupAfterTheOther) {
     const auto rule = step_rule(static_cast<std::int64_t>(g));
     EXPECT_NEAR(record[step.brakes_at() + g], brake_of(rule.brake, rule.damping, lgi), 1e-14);
   }
+}
+
+TEST(CudaRounds, ThatAreNotProbedLeaveNoGapInTheRecord) {
+  StepOnGpu step({1.4, 1.55, 1.1, 1.3});
+  auto rounds = two_rounds(step);
+  rounds[0].probes = 0;
+  finish_probes(rounds[0]);
+  finish_probes(rounds[1]);
+  const auto record = step.record(44 % StepOnGpu::kRing);
+  EXPECT_EQ(record[kRecordProbed], 2);
+  EXPECT_EQ(record[step.differences_at()], (1.1 - 1.5) / 0.01);
+  EXPECT_EQ(record[step.differences_at() + 1], (1.3 - 1.5) / 0.01);
+  EXPECT_TRUE(std::isnan(record[step.differences_at() + 2]));
 }
 
 TEST(CudaRounds, AreWithinNoiseOnlyTogether) {

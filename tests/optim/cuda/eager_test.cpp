@@ -1,4 +1,5 @@
-#include <c10/cuda/CUDAFunctions.h>
+#include <ATen/cuda/Sleep.h>
+#include <c10/cuda/CUDAGuard.h>
 
 #include "optim/cuda/support.h"
 
@@ -94,20 +95,131 @@ TEST(CudaEager, SplitFormTakesTheCpusSteps) {
   EXPECT_EQ(on_gpu.totals().steps, 10);
 }
 
-TEST(CudaEager, StepsDoNotWaitForTheDevice) {
-  SADAM_NEEDS_GPU();
+template <class Optimizer, class Options>
+void expect_steps_that_do_not_wait(const Options& options) {
   auto net = make_net();
-  SAdam optimizer(*net, SAdamOptions(1e-3).probes(2).statistic(Statistic::residual));
+  Optimizer optimizer(*net, options);
   const auto batch = make_batch(0);
   const auto closure = [&] { return loss_of(*net, batch); };
   optimizer.step(closure);  // makes the moments and the numbers
-  auto& warnings = c10::cuda::warning_state();
-  warnings.set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR);
-  EXPECT_NO_THROW(optimizer.step(closure));
-  EXPECT_NO_THROW(optimizer.step(closure));
-  EXPECT_THROW(static_cast<void>(net->fc->bias.sum().item<float>()), std::exception);  // it does watch
-  warnings.set_sync_debug_mode(c10::cuda::SyncDebugMode::L_DISABLED);
+  {
+    const NoWaiting scope;
+    EXPECT_NO_THROW(optimizer.step(closure));
+    optimizer.param_groups()[0].options().set_lr(1e-4);
+    EXPECT_NO_THROW(optimizer.step(closure));
+  }
   EXPECT_EQ(optimizer.totals().steps, 3);
+}
+
+TEST(CudaEager, StepsDoNotWaitForTheDevice) {
+  SADAM_NEEDS_GPU();
+  expect_steps_that_do_not_wait<SAdam>(SAdamOptions(1e-3).probes(2).statistic(Statistic::residual));
+  expect_steps_that_do_not_wait<SAdam>(SAdamOptions::reference(1e-3));
+  expect_steps_that_do_not_wait<SAdam>(
+      SAdamOptions(1e-3).directions(Directions::step).statistic(Statistic::residual));
+  expect_steps_that_do_not_wait<AdamW>(AdamWOptions(1e-3));
+  expect_steps_that_do_not_wait<ProxSGD>(ProxSGDOptions(1e-3));
+  const auto number = torch::ones({1}, torch::kCUDA);
+  const NoWaiting scope;
+  EXPECT_THROW(static_cast<void>(number.item<float>()), std::exception);  // it does watch
+}
+
+TEST(CudaEager, WhoeverAsksWaitsForStepsOnAnotherStream) {
+  SADAM_NEEDS_GPU();
+  Problem problem(torch::kCUDA);
+  SAdam optimizer({problem.a, problem.b}, SAdamOptions(1e-2));
+  const auto closure = [&] { return problem.loss(); };
+  optimizer.step(closure);
+  c10::cuda::device_synchronize();
+  {
+    const c10::cuda::CUDAStreamGuard elsewhere(c10::cuda::getStreamFromPool());
+    at::cuda::sleep(200'000'000);  // cycles: a tenth of a second
+    optimizer.step(closure);
+  }
+  EXPECT_EQ(optimizer.summary().step, 1);
+  EXPECT_EQ(optimizer.totals().steps, 2);
+  c10::cuda::device_synchronize();
+}
+
+// Two groups, the second with options of its own, some without a brake and so without probes where groups are
+// probed one by one.
+TEST(CudaEager, GroupsTakeTheCpusSteps) {
+  SADAM_NEEDS_GPU();
+  for (const auto& options : {SAdamOptions(1e-2).probes(3), SAdamOptions(1e-2).statistic(Statistic::residual),
+                              SAdamOptions::reference(1e-2), SAdamOptions::reference(1e-2).probes(3)})
+    for (const double first_damping : {2.0, 0.0}) {
+      Problem cpu(torch::kCPU);
+      Problem gpu(torch::kCUDA);
+      const auto optimizer_of = [&](const Problem& problem) {
+        std::vector<torch::optim::OptimizerParamGroup> groups;
+        auto first = options;
+        first.damping(first_damping);
+        auto second = options;
+        second.damping(0.5).weight_decay(0.1).brake(Brake::proximal).set_lr(3e-2);
+        groups.emplace_back(std::vector<torch::Tensor>{problem.a}, std::make_unique<SAdamOptions>(first));
+        groups.emplace_back(std::vector<torch::Tensor>{problem.b}, std::make_unique<SAdamOptions>(second));
+        return SAdam(groups, options);
+      };
+      auto on_cpu = optimizer_of(cpu);
+      auto on_gpu = optimizer_of(gpu);
+      for (int i = 0; i < 10; ++i) {
+        on_cpu.step([&] { return cpu.loss(); });
+        on_gpu.step([&] { return gpu.loss(); });
+        const auto expected = on_cpu.summary();
+        const auto found = on_gpu.summary();
+        for (const auto numbers : {&StepSummary::differences, &StepSummary::slopes, &StepSummary::group_lgi,
+                                   &StepSummary::group_brakes}) {
+          ASSERT_EQ((found.*numbers).size(), (expected.*numbers).size());
+          for (std::size_t j = 0; j < (found.*numbers).size(); ++j)
+            ASSERT_NEAR((found.*numbers)[j], (expected.*numbers)[j], 1e-4) << "step " << i << ", " << j;
+        }
+      }
+      EXPECT_LT((cpu.a - gpu.a.cpu()).abs().max().item<double>(), 1e-6);
+      EXPECT_LT((cpu.b - gpu.b.cpu()).abs().max().item<double>(), 1e-6);
+    }
+}
+
+TEST(CudaEager, ASourceOfTheCallersTakesTheCpusSteps) {
+  SADAM_NEEDS_GPU();
+  for (const auto statistic : {Statistic::variance, Statistic::residual}) {
+    Problem cpu(torch::kCPU);
+    Problem gpu(torch::kCUDA);
+    const auto optimizer_of = [&](const Problem& problem) {
+      const auto shapes = std::vector<torch::Tensor>{problem.a.detach(), problem.b.detach()};
+      return SAdam({problem.a, problem.b},
+                   SAdamOptions(1e-2).probes(3).statistic(statistic).source([shapes](const auto& request) {
+                     const auto& like = shapes[static_cast<std::size_t>(request.parameter)];
+                     const auto seed = static_cast<std::uint64_t>(request.step * 100 + request.probe * 10 +
+                                                                  request.parameter);
+                     auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+                     return (torch::randn(like.sizes(), generator, torch::kDouble) / 16).to(like.device());
+                   }));
+    };
+    auto on_cpu = optimizer_of(cpu);
+    auto on_gpu = optimizer_of(gpu);
+    for (int i = 0; i < 10; ++i) {
+      on_cpu.step([&] { return cpu.loss(); });
+      on_gpu.step([&] { return gpu.loss(); });
+      ASSERT_NEAR(on_gpu.summary().lgi, on_cpu.summary().lgi, 1e-5);
+    }
+    EXPECT_LT((cpu.a - gpu.a.cpu()).abs().max().item<double>(), 1e-6);
+  }
+}
+
+TEST(CudaEager, WithoutABrakeSAdamIsAdamWBitForBit) {
+  SADAM_NEEDS_GPU();
+  for (const auto& options : {SAdamOptions(1e-2).damping(0), SAdamOptions(1e-2).damping(0).monitor(true),
+                              SAdamOptions(1e-2).probes(1)})
+    for (const bool captured : {false, true})
+      expect_the_same([&](bool braked) {
+        auto net = make_net(0);
+        SAdam s_adam(*net, options);
+        AdamW adam_w(*net, AdamWOptions(1e-2));
+        GraphedStep step(net, braked ? static_cast<Optimizer&>(s_adam) : adam_w, loss_of,
+                         GraphOptions().capture(captured));
+        for (int i = 0; i < 5; ++i) step(make_batch(i));
+        return state_of(*net);
+      });
 }
 
 TEST(CudaEager, ASkippedStepChangesNothing) {
@@ -308,6 +420,26 @@ TEST(CudaEager, AStateSavedAfterAFirstStepThatThrewCanBeLoaded) {
   std::stringstream saved;
   torch::save(optimizer, saved);
   EXPECT_NO_THROW(torch::load(optimizer, saved));
+}
+
+TEST(CudaEager, ALossOnTheCpuIsRefusedAndNothingHasChanged) {
+  SADAM_NEEDS_GPU();
+  for (const bool graphed : {false, true}) {
+    auto net = make_net();
+    SAdam optimizer(*net);
+    const auto loss = [](SmallNetImpl& module, const Batch& batch) { return loss_of(module, batch).cpu(); };
+    GraphedStep step(net, optimizer, loss);
+    const auto batch = make_batch(0);
+    const auto before = state_of(*net);
+    const auto take = [&] {
+      if (graphed)
+        step(batch);
+      else
+        optimizer.step([&] { return loss(*net, batch); });
+    };
+    EXPECT_TRUE(says(refusal(take), "the loss is on the CPU"));
+    EXPECT_TRUE(equal(state_of(*net), before));
+  }
 }
 
 TEST(CudaEager, MixedDevicesAreRefused) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <thread>
 
 #include "optim/cuda/support.h"
@@ -61,6 +62,85 @@ TEST(GraphedStepFallback, ALossThatAllocatesOutsideTorchIsTakenEagerly) {
     }
     EXPECT_TRUE(equal(state_of(*net), state_of(*reference)));
   }
+}
+
+// Takes steps that cannot be captured, and eager ones: one warning says why, and they are the same.
+void expect_eager_steps(const std::function<SAdam(SmallNet&)>& optimizer_of, const std::string& why) {
+  expect_the_same([&](bool graphed) {
+    auto net = make_net(0);
+    auto optimizer = optimizer_of(net);
+    GraphedStep step(net, optimizer, loss_of);
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < 3; ++i) {
+      const auto batch = make_batch(i);
+      if (graphed)
+        step(batch);
+      else
+        optimizer.step([&] { return loss_of(*net, batch); });
+    }
+    const auto said = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find(why) != std::string::npos, graphed) << said;
+    EXPECT_EQ(said.find(why), said.rfind(why)) << "said once: " << said;
+    EXPECT_FALSE(step.is_captured());
+    return state_of(*net);
+  });
+}
+
+TEST(GraphedStepFallback, GroupsThatAreProbedOneByOneAreTakenEagerly) {
+  SADAM_NEEDS_GPU();
+  expect_eager_steps(
+      [](SmallNet& net) {
+        std::vector<torch::optim::OptimizerParamGroup> groups;
+        groups.emplace_back(net->conv->parameters());
+        groups.emplace_back(net->fc->parameters());
+        return SAdam(groups, SAdamOptions::reference(1e-2));
+      },
+      "group_by_group with several groups");
+}
+
+TEST(GraphedStepFallback, ASourceOfTheCallersIsTakenEagerly) {
+  SADAM_NEEDS_GPU();
+  expect_eager_steps(
+      [](SmallNet& net) {
+        const auto parameters = net->fc->parameters();
+        return SAdam(parameters, SAdamOptions(1e-2).source([parameters](const auto& request) {
+          return torch::ones_like(parameters[static_cast<std::size_t>(request.parameter)]) / 20;
+        }));
+      },
+      "a direction source of the caller's");
+}
+
+TEST(GraphedStepFallback, ALossThatUsesOtherParametersNextTimeIsTakenEagerly) {
+  SADAM_NEEDS_GPU();
+  auto net = make_net(0);
+  AdamW optimizer(*net);
+  int calls = 0;
+  GraphedStep step(net, optimizer, [&](SmallNetImpl& module, const Batch& batch) {
+    const auto features = module.conv->forward(batch[0]);
+    return ++calls % 2 == 1 ? module.norm->forward(features).square().mean() + features.mean()
+                            : features.mean();
+  });
+  for (int i = 0; i < 4; ++i) step(make_batch(i));
+  EXPECT_FALSE(step.is_captured());
+  EXPECT_NE(step.why_not().find("same parameters"), std::string::npos) << step.why_not();
+  EXPECT_EQ(optimizer.totals().steps, 4);
+}
+
+// What autograd keeps of it belongs to another stream than the capture's.
+TEST(GraphedStepFallback, AnOutputThatIsStillHeldDoesNoHarm) {
+  SADAM_NEEDS_GPU();
+  expect_the_same([&](bool holds) {
+    auto net = make_net(0);
+    net->norm->eval();
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    GraphedStep step(net, optimizer, loss_of);
+    torch::Tensor held;
+    if (holds) held = net->forward(make_batch(9)[0]);
+    for (int i = 0; i < 4; ++i) step(make_batch(i));
+    EXPECT_TRUE(step.is_captured() || step.why_not().find("is still held") != std::string::npos)
+        << step.why_not();
+    return state_of(*net);
+  });
 }
 
 TEST(GraphedStepFallback, ANetworkCanBeCapturedAfterAnotherCouldNot) {

@@ -86,6 +86,81 @@ TEST(GraphedStep, ANewLearningRateReachesTheGraph) {
   });
 }
 
+// The loss is evaluated when a step is captured. Afterwards nobody calls it, and nobody waits.
+TEST(GraphedStep, LaterStepsOnlyLaunchTheGraph) {
+  SADAM_NEEDS_GPU();
+  auto net = make_net();
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(2).interval(2));
+  int calls = 0;
+  GraphedStep step(net, optimizer, [&](SmallNetImpl& module, const Batch& batch) {
+    ++calls;
+    return loss_of(module, batch);
+  });
+  const auto batches = std::vector<Batch>{make_batch(0), make_batch(1), make_batch(2)};
+  const auto smaller = make_batch(3, 5);
+  for (int i = 0; i < 2; ++i) step(batches[0]);  // with probes and without
+  for (int i = 0; i < 2; ++i) step(smaller);
+  const int before = calls;
+  auto& group = static_cast<SAdamOptions&>(optimizer.param_groups()[0].options());
+  {
+    const NoWaiting scope;
+    for (int i = 0; i < 8; ++i) {
+      group.damping(0.1 * i).set_lr(1e-2 / (1 + i));
+      EXPECT_NO_THROW(step(i % 4 == 3 ? smaller : batches[static_cast<std::size_t>(i % 3)]));
+      EXPECT_TRUE(step.is_captured()) << step.why_not();
+    }
+  }
+  EXPECT_EQ(calls, before);
+  EXPECT_EQ(optimizer.totals().steps, 12);
+}
+
+/// Shares a layer between two places, and has one that is not used.
+struct TiedImpl : torch::nn::Cloneable<TiedImpl> {
+  TiedImpl() { reset(); }
+  void reset() override {
+    first = register_module("first", torch::nn::Linear(6, 6));
+    register_module("second", first.ptr());
+    unused = register_module("unused", torch::nn::Linear(6, 6));
+    last = register_module("last", torch::nn::Linear(6, 5));
+  }
+  torch::Tensor forward(const torch::Tensor& x) {
+    const auto second = named_children()["second"]->as<torch::nn::Linear>();
+    return last->forward(torch::relu(second->forward(torch::relu(first->forward(x)))));
+  }
+  torch::nn::Linear first{nullptr};
+  torch::nn::Linear unused{nullptr};
+  torch::nn::Linear last{nullptr};
+};
+TORCH_MODULE(Tied);
+
+TEST(GraphedStep, SharedLayersAndUnusedOnesEqualEagerBitForBit) {
+  SADAM_NEEDS_GPU();
+  expect_the_same([&](bool captured) {
+    torch::manual_seed(7);
+    Tied net;
+    net->to(torch::kCUDA);
+    SAdam optimizer({net->first->weight, net->first->bias, net->unused->weight, net->last->weight},
+                    SAdamOptions(1e-2).probes(3));
+    const auto loss = [](TiedImpl& module, const Batch& batch) {
+      return torch::nn::functional::cross_entropy(module.forward(batch[0].flatten(1).narrow(1, 0, 6)),
+                                                  batch[1]);
+    };
+    GraphedStep step(net, optimizer, loss);
+    for (int i = 0; i < 5; ++i) {
+      const auto batch = make_batch(i);
+      if (captured) {
+        step(batch);
+        EXPECT_TRUE(step.is_captured()) << step.why_not();
+        EXPECT_EQ(step.streams(), 3);
+      } else {
+        optimizer.step([&] { return loss(*net, batch); });
+      }
+    }
+    EXPECT_GT(optimizer.summary().lgi, 0);
+    return state_of(*net);
+  });
+}
+
 TEST(GraphedStep, ProbesEveryOtherStepEqualEagerBitForBit) {
   SADAM_NEEDS_GPU();
   expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2).interval(2));

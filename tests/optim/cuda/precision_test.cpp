@@ -44,7 +44,10 @@ std::vector<double> differences(bool tf32, bool through_the_optimizer) {
 
 TEST(CudaPrecision, LgiInTf32DiffersFromLgiInFloat32) {
   SADAM_NEEDS_GPU();
-  const auto exact = lgi(Statistic::variance, differences(false, false), {}, 1e-6);
+  const Deterministic deterministic;
+  const auto in_float32 = differences(false, false);
+  EXPECT_EQ(in_float32, differences(false, false));  // what differs below is not chance
+  const auto exact = lgi(Statistic::variance, in_float32, {}, 1e-6);
   const auto reduced = lgi(Statistic::variance, differences(true, false), {}, 1e-6);
   RecordProperty("rho_float32", std::to_string(exact));
   RecordProperty("rho_tf32", std::to_string(reduced));
@@ -128,7 +131,7 @@ TEST(CudaPrecision, WithoutDeterminismGraphsAreNoFurtherFromEagerThanEagerFromIt
     }
   std::cout << "relative distance among eager runs " << among_eager << ", of captured from eager runs "
             << to_eager << '\n';
-  EXPECT_LE(to_eager, 2 * among_eager);
+  EXPECT_LE(to_eager, 1.3 * among_eager);
 }
 
 }  // namespace

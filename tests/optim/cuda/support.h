@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/Context.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <gtest/gtest.h>
 #include <sadam/sadam.h>
 #include <torch/torch.h>
@@ -90,6 +91,15 @@ class Deterministic {
     at::globalContext().setDeterministicAlgorithms(false, false);
     at::globalContext().setDeterministicCuDNN(false);
   }
+};
+
+/// While it lives, torch throws where it would wait for the device.
+class NoWaiting {
+ public:
+  NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR); }
+  ~NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_DISABLED); }
+  NoWaiting(const NoWaiting&) = delete;
+  NoWaiting& operator=(const NoWaiting&) = delete;
 };
 
 /// What two runs leave behind, called with false and with true, is the same to the bit.
