@@ -27,6 +27,7 @@ struct Brakes {
 namespace probe {
 class ForwardState;
 class Snapshot;
+struct Loss;
 }  // namespace probe
 
 /// Singularity-aware Adam (S-Adam).
@@ -96,8 +97,9 @@ class SAdam : public Optimizer {
   /// What is known about f when the probes begin.
   struct Base {
     const LossClosure& closure;
-    const torch::Tensor& loss;          ///< f(w), undefined if the probe is to evaluate it
-    const probe::ForwardState& before;  ///< as the evaluation of f(w) found it
+    const torch::Tensor& loss;           ///< f(w), undefined if the probe is to evaluate it
+    const probe::ForwardState& before;   ///< as the evaluation of f(w) found it
+    const probe::Loss* exact = nullptr;  ///< f(w) in the probes' precision, if known
   };
 
   const SAdamOptions& wide() const;

@@ -152,19 +152,36 @@ torch::Tensor SAdam::step(LossClosure closure) {
     rounds.clear();
     for (std::size_t g = 0; g < param_groups().size(); ++g) rounds.push_back({g, g + 1});
   }
+  const auto skip = [&] {
+    skips_step();
+    before.forward().restore_buffers();
+    return loss;
+  };
+  // Where groups take turns, all are compared with f(w) as it was before the first update.
+  std::optional<probe::Loss> exact;
+  if (rounds.size() > 1 &&
+      std::any_of(rounds.begin(), rounds.end(), [&](Groups g) { return probe_is_due(g); })) {
+    try {
+      const auto* const replay = wide().noise() == ProbeNoise::shared ? &before.forward() : nullptr;
+      exact = probe::base_of(closure, probe::read_loss(loss), replay, buffers_);
+    } catch (const Error&) {
+      before.restore();
+      throw;
+    }
+    note_loss(exact->value);
+    if (summary_.non_finite_loss > 0) return skip();
+    summary_.loss = probe::read_loss(loss).value;
+  }
   for (const auto& groups : rounds) {
     if (probe_is_due(groups)) {
       try {
-        run_probes(groups, {closure, loss, before.forward()});
+        run_probes(groups, {closure, loss, before.forward(), exact ? &*exact : nullptr});
       } catch (const Error&) {
         if (groups.first == 0) before.restore();  // else an earlier group has been updated already
         throw;
       }
-      if (groups.first == 0 && summary_.non_finite_loss > 0) {  // f(w) in full precision is not finite
-        skips_step();
-        before.forward().restore_buffers();
-        return loss;
-      }
+      // f(w) in full precision is not finite
+      if (groups.first == 0 && summary_.non_finite_loss > 0) return skip();
     }
     set_brakes(groups);
     update(groups);
@@ -223,6 +240,8 @@ void SAdam::run_probes(Groups groups, const Base& base) {
   plan.cap = wide().cap();
   plan.closure = base.closure;
   if (base.loss.defined()) plan.base = probe::read_loss(base.loss);
+  plan.base_is_exact = base.exact != nullptr;
+  if (base.exact != nullptr) plan.base = *base.exact;
   plan.replay = wide().noise() == ProbeNoise::shared ? &base.before : nullptr;
   plan.buffers = buffers_;
 

@@ -27,9 +27,23 @@ ProbeOutcome judge(const Judgement& how, const Loss& base, const std::vector<Los
   return outcome;
 }
 
+namespace {
+
+Loss base_in(const ProbeScope& scope, const LossClosure& closure, const std::optional<Loss>& base) {
+  return base && !scope.training_is_reduced() ? *base : scope.evaluate(closure);
+}
+
+}  // namespace
+
+Loss base_of(const LossClosure& closure, const std::optional<Loss>& base, const ForwardState* replay,
+             const std::vector<at::Tensor>& buffers) {
+  Snapshot nothing_moves;
+  return base_in(ProbeScope(nothing_moves, {}, replay, buffers), closure, base);
+}
+
 ProbeOutcome run(ProbePlan plan, Snapshot& snapshot) {
   const ProbeScope scope(snapshot, plan.parameters, plan.replay, plan.buffers);
-  const Loss base = plan.base && !scope.training_is_reduced() ? *plan.base : scope.evaluate(plan.closure);
+  const Loss base = plan.base_is_exact ? *plan.base : base_in(scope, plan.closure, plan.base);
   if (!std::isfinite(base.value)) {
     ProbeOutcome nothing;
     nothing.base = base.value;

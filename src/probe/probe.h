@@ -24,6 +24,7 @@ struct ProbePlan {
 
   LossClosure closure;
   std::optional<Loss> base;              ///< f(w); evaluated by the probe itself if not given
+  bool base_is_exact = false;            ///< `base` is from `base_of`
   const ForwardState* replay = nullptr;  ///< null: fresh noise
   std::vector<at::Tensor> buffers;       ///< protected under shared noise
 };
@@ -51,6 +52,10 @@ struct Judgement {
 /// From the losses to ρ. `slopes` is empty where they are not wanted.
 ProbeOutcome judge(const Judgement& how, const Loss& base, const std::vector<Loss>& probed,
                    std::vector<double> slopes);
+
+/// f(w) as probes see it, in full precision: `base` where training is in full precision, too, else evaluated.
+Loss base_of(const LossClosure& closure, const std::optional<Loss>& base, const ForwardState* replay,
+             const std::vector<at::Tensor>& buffers);
 
 /// Evaluates the probes and leaves the weights as they were. If f(w) itself is not finite, nothing is probed.
 ProbeOutcome run(ProbePlan plan, Snapshot& snapshot);

@@ -31,5 +31,34 @@ TEST(Autocasting, SeesTheWeightsOfTheLastStep) {
   expect_new_casts_after_a_step(SAdam(all, SAdamOptions(0.5)), weights);
 }
 
+// A group is compared with f(w) of before the step, not of after the other group's update, whatever the
+// precision.
+TEST(Autocasting, DoesNotMoveTheBaseOfGroupsThatTakeTurns) {
+  for (const double first_damping : {2.0, 0.0}) {
+    std::vector<StepSummary> seen;
+    std::vector<torch::Tensor> weights;
+    for (const bool autocasts : {false, true}) {
+      auto a = torch::ones({30}, torch::kDouble).set_requires_grad(true);
+      auto b = torch::ones({30}, torch::kDouble).set_requires_grad(true);
+      std::vector<torch::optim::OptimizerParamGroup> groups;
+      groups.emplace_back(
+          std::vector<torch::Tensor>{a},
+          std::make_unique<SAdamOptions>(SAdamOptions::reference(0.1).damping(first_damping)));
+      groups.emplace_back(std::vector<torch::Tensor>{b});
+      SAdam optimizer(groups, SAdamOptions::reference(0.1));
+      const probe::PrecisionState before;
+      if (autocasts) probe::use_autocast(/*cuda=*/false, at::kBFloat16);
+      for (int i = 0; i < 3; ++i) optimizer.step([&] { return a.abs().sum() + (b * b).sum(); });
+      before.restore();
+      seen.push_back(optimizer.summary());
+      weights.push_back(torch::cat({a, b}).detach());
+    }
+    EXPECT_EQ(seen[0].differences.size(), first_damping > 0 ? 4U : 2U);
+    EXPECT_EQ(seen[0].differences, seen[1].differences);
+    EXPECT_EQ(seen[0].loss, seen[1].loss);
+    EXPECT_TRUE(torch::equal(weights[0], weights[1]));
+  }
+}
+
 }  // namespace
 }  // namespace sadam

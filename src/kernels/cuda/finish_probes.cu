@@ -45,7 +45,8 @@ __device__ void begin_step(const FinishProbes& launch, double* record) {
   double loss = launch.has_loss ? *state.loss : std::nan("");
   bool bad_loss = launch.has_loss && !finite(loss);
   // f(w) as the probes see it can overflow where the training pass, in another precision, did not.
-  if (!bad_loss && numbers.non_finite_gradient == 0 && launch.probes > 0 && !finite(*state.base)) {
+  if (!bad_loss && numbers.non_finite_gradient == 0 && (launch.probes > 0 || launch.has_base) &&
+      !finite(*state.base)) {
     loss = *state.base;
     bad_loss = true;
   }

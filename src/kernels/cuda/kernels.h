@@ -296,6 +296,7 @@ struct FinishProbes {
   std::int64_t first_probe = 0;  ///< where this round's numbers begin in `probed` and `slopes`
   bool along_step = false;       ///< `Directions::step`
   bool has_loss = true;          ///< a step without a closure has none
+  bool has_base = false;         ///< `base` is known before the first probe
   Statistic statistic = Statistic::variance;
   double distance = 1;  ///< δ
   double lgi_eps = 1e-6;

@@ -94,6 +94,19 @@ at::Tensor DeviceOptimizer::step(Optimizer& optimizer, const probe::LossClosure&
   launches().count_non_finite_gradients();
 
   const auto rounds = rounds_of(optimizer, kind);
+  const bool probes = kind.s_adam != nullptr && closure && brakes.empty();
+  const auto is_due = [&](GroupRange groups) { return probes && probe_is_due(*kind.s_adam, groups); };
+  // Where groups take turns, all are compared with f(w) as it was before the first update.
+  const bool has_base = rounds.size() > 1 && std::any_of(rounds.begin(), rounds.end(), is_due);
+  if (has_base) {
+    try {
+      probe_in_place(static_cast<SAdam&>(optimizer), {{0, 0}, 0, Evaluations::base}, closure, loss,
+                     before.forward());
+    } catch (const Error&) {
+      before.restore();
+      throw;
+    }
+  }
   for (std::size_t r = 0; r < rounds.size(); ++r) {
     kernels::cuda::FinishProbes finish_round;
     if (kind.s_adam != nullptr) finish_round = judgement_of(Access::wide(*kind.s_adam));
@@ -103,13 +116,15 @@ at::Tensor DeviceOptimizer::step(Optimizer& optimizer, const probe::LossClosure&
     finish_round.last_round = r + 1 == rounds.size();
     finish_round.has_loss = loss.defined();
     finish_round.rounding = loss.defined() ? rounding_of(loss) : 0;
-    const bool probes = kind.s_adam != nullptr && closure && brakes.empty();
-    if (probes && probe_is_due(*kind.s_adam, rounds[r])) {
+    finish_round.has_base = has_base;
+    if (is_due(rounds[r])) {
       const auto each = probes_of(Access::wide(*kind.s_adam));
       finish_round.first_probe = static_cast<std::int64_t>(r) * each;
       try {
-        finish_round.probes = probe_in_place(static_cast<SAdam&>(optimizer), rounds[r],
-                                             finish_round.first_probe, closure, loss, before.forward());
+        const Round round{rounds[r], finish_round.first_probe,
+                          has_base ? Evaluations::probes : Evaluations::both};
+        finish_round.probes =
+            probe_in_place(static_cast<SAdam&>(optimizer), round, closure, loss, before.forward());
       } catch (const Error&) {
         if (r == 0) before.restore();  // else an earlier group has been updated already
         throw;
@@ -186,9 +201,10 @@ std::int64_t DeviceOptimizer::source_step(SAdam& optimizer) {
   return Access::totals(optimizer).steps;
 }
 
-std::int64_t DeviceOptimizer::probe_in_place(SAdam& optimizer, GroupRange groups, std::int64_t first_slot,
+std::int64_t DeviceOptimizer::probe_in_place(SAdam& optimizer, const Round& round,
                                              const probe::LossClosure& closure, const at::Tensor& loss,
                                              const probe::ForwardState& before) {
+  const auto& groups = round.groups;
   const auto& whole = Access::wide(optimizer);
   const bool shared = whole.noise() == ProbeNoise::shared;
   const auto rule = directions_of(whole, source_step(optimizer));
@@ -211,12 +227,15 @@ std::int64_t DeviceOptimizer::probe_in_place(SAdam& optimizer, GroupRange groups
     probe_rounding_ = rounding_of(value);
     into.copy_(value.reshape({}));
   };
-  if (loss.defined() && !precision.was_reduced()) {
+  if (round.evaluations == Evaluations::probes) {
+    // the base is known
+  } else if (loss.defined() && !precision.was_reduced()) {
     const at::NoGradGuard no_grad;
     numbers_->base().copy_(loss.reshape({}));
   } else {
     evaluate(numbers_->base());
   }
+  if (round.evaluations == Evaluations::base) return 0;
 
   ProbeTarget target;
   for (std::size_t i = 0; i < items_.size(); ++i) {
@@ -225,7 +244,7 @@ std::int64_t DeviceOptimizer::probe_in_place(SAdam& optimizer, GroupRange groups
   }
   const auto probes = probes_of(whole);
   for (std::int64_t i = 0; i < probes; ++i) {
-    const auto slot = first_slot + i;
+    const auto slot = round.first_slot + i;
     if (is_along_step(whole)) {
       launch.move_along_step(slot, groups, target);
     } else {
@@ -246,7 +265,7 @@ probe::ProbeOutcome DeviceOptimizer::probe(SAdam& optimizer, const probe::LossCl
   start();
   const auto groups = all_groups(optimizer);
   const auto& whole = Access::wide(optimizer);
-  const auto probes = probe_in_place(optimizer, groups, 0, closure, base, before);
+  const auto probes = probe_in_place(optimizer, {groups, 0, Evaluations::both}, closure, base, before);
   const auto values = numbers_->losses();
   const double rounding = std::max(base.defined() ? rounding_of(base) : 0, probe_rounding_);
   const probe::Loss at_base{values[1], rounding};

@@ -82,10 +82,15 @@ class DeviceOptimizer : public DeviceWork {
   std::int64_t source_step(SAdam& optimizer);
   void forget_lost_states(const StateMap& states);
   void wait_for_steps() const;
+  enum class Evaluations { base, probes, both };
+  struct Round {
+    GroupRange groups;  // that move
+    std::int64_t first_slot;
+    Evaluations evaluations;
+  };
   /// Evaluates the probes of a round where the weights are; returns how many.
-  std::int64_t probe_in_place(SAdam& optimizer, GroupRange groups, std::int64_t first_slot,
-                              const probe::LossClosure& closure, const at::Tensor& loss,
-                              const probe::ForwardState& before);
+  std::int64_t probe_in_place(SAdam& optimizer, const Round& round, const probe::LossClosure& closure,
+                              const at::Tensor& loss, const probe::ForwardState& before);
   std::unique_ptr<DeviceNumbers> numbers_;
   Items items_;
   std::vector<AdamWParamState*> states_;  // of each item; null for ProxSGD and where there is no gradient

@@ -102,8 +102,8 @@ TEST(GraphedStepFallback, ASourceOfTheCallersIsTakenEagerly) {
   SADAM_NEEDS_GPU();
   expect_eager_steps(
       [](SmallNet& net) {
-        const auto parameters = net->fc->parameters();
-        return SAdam(parameters, SAdamOptions(1e-2).source([parameters](const auto& request) {
+        const auto parameters = net->parameters();
+        return SAdam(*net, SAdamOptions(1e-2).source([parameters](const auto& request) {
           return torch::ones_like(parameters[static_cast<std::size_t>(request.parameter)]) / 20;
         }));
       },
