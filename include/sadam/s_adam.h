@@ -112,6 +112,7 @@ class SAdam : public Optimizer {
   bool has_gradients() const;
   void prepare();
   bool probe_is_due(Groups groups) const;
+  probe::Loss base_of(const Base& base);
   void run_probes(Groups groups, const Base& base);
   void set_brakes(Groups groups);
   void update(Groups groups);

@@ -162,15 +162,15 @@ torch::Tensor SAdam::step(LossClosure closure) {
   if (rounds.size() > 1 &&
       std::any_of(rounds.begin(), rounds.end(), [&](Groups g) { return probe_is_due(g); })) {
     try {
-      const auto* const replay = wide().noise() == ProbeNoise::shared ? &before.forward() : nullptr;
-      exact = probe::base_of(closure, probe::read_loss(loss), replay, buffers_);
+      exact = base_of({closure, loss, before.forward()});
     } catch (const Error&) {
       before.restore();
       throw;
     }
-    note_loss(exact->value);
-    if (summary_.non_finite_loss > 0) return skip();
-    summary_.loss = probe::read_loss(loss).value;
+    if (!std::isfinite(exact->value)) {
+      note_loss(exact->value);
+      return skip();
+    }
   }
   for (const auto& groups : rounds) {
     if (probe_is_due(groups)) {
@@ -196,6 +196,16 @@ bool SAdam::probe_is_due(Groups groups) const {
   for (auto g = groups.first; g < groups.last; ++g)
     if (options_of(g).damping() != 0) return true;
   return false;
+}
+
+// f(w) in the precision of the probes.
+probe::Loss SAdam::base_of(const Base& base) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto* const replay = wide().noise() == ProbeNoise::shared ? &base.before : nullptr;
+  const auto found = probe::base_of(base.closure, probe::read_loss(base.loss), replay, buffers_);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  summary_.probe_seconds += taken.count();
+  return found;
 }
 
 // Fills in the summary and ρ of the groups. If f(w) is not finite, that is noted and nothing was probed.

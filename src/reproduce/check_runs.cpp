@@ -50,7 +50,7 @@ std::int64_t pixels_of(const train::Recipe& recipe) {
   return static_cast<std::int64_t>(data::shape_of(recipe.data.name).pixels);
 }
 
-// Nor whether the last batch is too small.
+// Of a folder, that is not known either.
 void check_last_batch(const train::Recipe& recipe) {
   if (data::path_in_name(recipe.data.name)) return;
   const auto all = static_cast<std::int64_t>(data::known_set(recipe.data.name).train_images);

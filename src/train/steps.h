@@ -45,7 +45,7 @@ class Steps {
   /// The most memory the run has taken so far, in bytes: of the device that trains.
   virtual std::int64_t peak_memory() const = 0;
 
-  /// How steps are taken, for the run's record: "" where there is but one way. Known after the first step.
+  /// How the last step was taken, for the run's record: "" where there is but one way.
   virtual std::string manner() const { return {}; }
 };
 

@@ -31,7 +31,7 @@ TEST(Autocasting, SeesTheWeightsOfTheLastStep) {
   expect_new_casts_after_a_step(SAdam(all, SAdamOptions(0.5)), weights);
 }
 
-// A group is compared with f(w) of before the step, not of after the other group's update, whatever the
+// A group is compared with f(w) as it was before the step, not after the other group's update, whatever the
 // precision.
 TEST(Autocasting, DoesNotMoveTheBaseOfGroupsThatTakeTurns) {
   for (const double first_damping : {2.0, 0.0}) {
@@ -58,6 +58,29 @@ TEST(Autocasting, DoesNotMoveTheBaseOfGroupsThatTakeTurns) {
     EXPECT_EQ(seen[0].loss, seen[1].loss);
     EXPECT_TRUE(torch::equal(weights[0], weights[1]));
   }
+}
+
+TEST(Autocasting, OfGroupsThatTakeTurnsIsSkippedWhereFullPrecisionIsNotFinite) {
+  auto a = torch::ones({3}).set_requires_grad(true);
+  auto b = torch::ones({3}).set_requires_grad(true);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(std::vector<torch::Tensor>{a},
+                      std::make_unique<SAdamOptions>(SAdamOptions::reference(0.1).damping(0)));
+  groups.emplace_back(std::vector<torch::Tensor>{b});
+  SAdam optimizer(groups, SAdamOptions::reference(0.1));
+  const probe::PrecisionState before;
+  probe::use_autocast(/*cuda=*/false, at::kBFloat16);
+  int calls = 0;
+  optimizer.step([&] {
+    const auto loss = a.sum() + b.sum();
+    return ++calls == 1 ? loss : loss / 0.0;
+  });
+  before.restore();
+  EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(optimizer.summary().skipped);
+  EXPECT_EQ(optimizer.totals().skipped, 1);
+  EXPECT_TRUE(torch::equal(a, torch::ones({3})));
+  EXPECT_TRUE(torch::equal(b, torch::ones({3})));
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ TEST(CudaPrecision, WithoutDeterminismGraphsAreNoFurtherFromEagerThanEagerFromIt
     }
   std::cout << "relative distance among eager runs " << among_eager << ", of captured from eager runs "
             << to_eager << '\n';
-  EXPECT_LE(to_eager, 1.3 * among_eager);
+  EXPECT_LE(to_eager, 1.6 * among_eager);
 }
 
 }  // namespace
