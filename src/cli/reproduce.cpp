@@ -23,7 +23,7 @@ constexpr const char* kReproduceHelp =
     "Redoes a table of the paper: runs what is missing, resumes what was stopped, and prints the paper's "
     "numbers beside\n"
     "ours, with controls that the paper lacks. Run it again to see the table; nothing is trained twice.\n\n"
-    "  sadam reproduce table1 --quick                    small, on built-in data, in two minutes\n"
+    "  sadam reproduce table1 --quick                    small, on built-in data, in a minute or two\n"
     "  sadam reproduce table1 --only cifar100            one column\n"
     "  sadam reproduce table1 --only cifar100/adamw --seeds 1-3 --epochs 5\n"
     "  sadam reproduce curves --only quantization        pictures of the runs of table1\n"
@@ -108,7 +108,10 @@ void add_reproduce(CLI::App& app) {
       ->allow_extra_args(false);
   command.add_option("--epochs", arguments->epochs, "Epochs instead of the paper's")
       ->check(CLI::Range(1, 1'000'000));
-  command.add_option("--set", request.set, "Changes a field of every run, such as data.root=/big/data")
+  command
+      .add_option(
+          "--set", request.set,
+          "Changes a field of every run, such as data.root=/big/data, but for what rows or columns are about")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
   add_device_options(command, request.set);

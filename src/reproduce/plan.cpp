@@ -60,6 +60,22 @@ void check_only(const TableRecipe& table, const std::vector<std::string>& only) 
   }
 }
 
+// A method or a column whose own fields were changed would be shown under a title that is not true.
+void check_set(const TableRecipe& table, const Request& request) {
+  const auto check = [&](const std::string& assignment, const std::string& who, const auto& part) {
+    const std::string field(field_of(assignment));
+    for (const auto& change : part.set)
+      if (field_of(change.text) == field)
+        throw UsageError("--set " + assignment + ": " + who + " " + field + " (" + change.where +
+                         "), so that titles would be wrong: leave it out, or write a table of your own.");
+  };
+  for (const auto& assignment : request.set) {
+    for (const auto& row : table.rows) check(assignment, "the rows of the table differ in", row);
+    for (const auto& column : table.columns)
+      check(assignment, "the column '" + column.key + "' of the table is about", column);
+  }
+}
+
 train::RecipeSource source_of(const TableRecipe& table, const Request& request, const TableColumn& column,
                               const TableRow& row) {
   train::RecipeSource source;
@@ -252,6 +268,7 @@ Plan make_plan(TableRecipe table, const Request& request) {
     return std::none_of(table.rows.begin(), table.rows.end(),
                         [&](const TableRow& row) { return is_selected(request.only, column.key, row.key); });
   });
+  check_set(table, request);
 
   Plan plan;
   plan.table = table;

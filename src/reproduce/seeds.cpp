@@ -71,8 +71,10 @@ void check_seeds(const std::vector<std::int64_t>& seeds, const std::string& wher
   }
 }
 
-bool sets_seed(std::string_view assignment) {
-  return without_spaces(assignment.substr(0, assignment.find('='))) == "seed";
+std::string_view field_of(std::string_view assignment) {
+  return without_spaces(assignment.substr(0, assignment.find('=')));
 }
+
+bool sets_seed(std::string_view assignment) { return field_of(assignment) == "seed"; }
 
 }  // namespace sadam::reproduce

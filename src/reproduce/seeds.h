@@ -16,7 +16,10 @@ std::vector<std::int64_t> seeds_in(std::string_view text);
 /// there twice.
 void check_seeds(const std::vector<std::int64_t>& seeds, const std::string& where);
 
-/// Whether a change to a recipe, "seed = 3", is about the seed, which a table has its own place for.
+/// The field of a change to a recipe: "seed" of "seed = 3".
+std::string_view field_of(std::string_view assignment);
+
+/// Whether a change is about the seed, which a table has its own place for.
 bool sets_seed(std::string_view assignment);
 
 }  // namespace sadam::reproduce

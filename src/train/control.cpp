@@ -1,5 +1,6 @@
 // What a control takes from the run it controls.
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
 #include "base/usage_error.h"
@@ -24,6 +25,9 @@ void settle_control(Recipe& recipe) {
   auto& control = recipe.control;
   if (control.kind != "matched" && control.kind != "shuffled") return;
   const RunPaths paths{control.run};
+  if (!std::filesystem::exists(paths.recipe()))
+    throw UsageError("control.run: there is no run in " + control.run +
+                     ": name the folder of a finished run of sadam.");
   const auto controlled = recipe_of(paths);
   if (controlled.optimizer.name != "sadam")
     throw UsageError("control.run: the run in " + control.run + " is of " + controlled.optimizer.name +

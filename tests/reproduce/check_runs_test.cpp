@@ -84,7 +84,7 @@ TEST(CheckRuns, DevicesThatAreNotHereAreRefused) {
 TEST(CheckRuns, ARowThatTakesTheBrakesOfARunThatIsNotThereIsRefused) {
   EXPECT_TRUE(says(refused<Error>("\"optimizer.name = 'adamw'\", \"control.kind = 'matched'\", "
                                   "\"control.run = 'no/such/run'\""),
-                   "mine.toml:14, c/x: cannot open no/such/run/run.toml"));
+                   "mine.toml:14, c/x: control.run: there is no run in no/such/run"));
   EXPECT_NO_THROW(
       check_runs(plan_with("\"optimizer.name = 'adamw'\", \"control.kind = 'matched'\", "
                            "\"control.run = 'runs/mine/c/good/seed-1'\"")));

@@ -158,6 +158,25 @@ TEST(Plan, OnlyTablesOfThePaperSpeakOfIt) {
   EXPECT_FALSE(speaks(make_plan(own, quick)));
 }
 
+TEST(Plan, WhatARowOrAColumnIsAboutIsNotChangedFromOutside) {
+  Request request;
+  request.only = {"cifar100/sadam-k2"};
+  const auto refused = [&](const std::string& assignment) {
+    request.set = {assignment};
+    return testing::refusal<UsageError>([&] { make_plan(find_table("table1"), request); });
+  };
+  EXPECT_TRUE(
+      testing::says(refused("optimizer.probes = 8"), "the rows of the table differ in optimizer.probes"));
+  EXPECT_TRUE(
+      testing::says(refused("optimizer.name=adamw"), "the rows of the table differ in optimizer.name"));
+  EXPECT_TRUE(
+      testing::says(refused("model.bits=8"), "the column 'cifar100' of the table is about model.bits"));
+  for (const char* allowed : {"optimizer.damping=1", "data.pixels=64", "data.root=x", "train.threads=1"}) {
+    request.set = {allowed};
+    EXPECT_NO_THROW(make_plan(find_table("table1"), request)) << allowed;
+  }
+}
+
 TEST(Plan, QuickIsRefusedOfATableThatDoesNotSayWhatItChanges) {
   Request quick;
   quick.quick = true;
