@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "base/quantities.h"
 #include "nn/classifier.h"
 #include "optim/access.h"
 #include "train/batches.h"
@@ -122,7 +123,8 @@ class DeviceSteps : public Steps {
     if (!graphed_->is_captured()) return words + "; steps are taken eagerly, because " + graphed_->why_not();
     words += "; a step is one CUDA graph";
     const auto streams = graphed_->streams();
-    return streams > 0 ? words + ", probes on " + std::to_string(streams) + " streams" : words;
+    if (streams == 0) return words;
+    return words + ", probes on " + base::counted(static_cast<std::uint64_t>(streams), "stream");
   }
 
  private:

@@ -21,7 +21,7 @@ struct Shared {
   int non_finite;
   int beyond_noise;  ///< a change larger than rounding was seen
   int skip;
-  int probing;  ///< there are probes to judge
+  int probing;            ///< there are probes to judge
   std::int64_t recorded;  ///< probes of earlier rounds in the record
 };
 

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <optional>
+#include <utility>
 
 #include "optim/cuda/support.h"
 
@@ -11,14 +12,19 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
+/// Bytes that are free and that there are, after torch has given back what it does not use.
+std::pair<std::size_t, std::size_t> emptied() {
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  std::pair<std::size_t, std::size_t> bytes;
+  cudaMemGetInfo(&bytes.first, &bytes.second);
+  return bytes;
+}
+
 /// While it lives, torch has `mib` more than it holds now.
 class ShortMemory {
  public:
   explicit ShortMemory(double mib) {
-    c10::cuda::CUDACachingAllocator::emptyCache();
-    std::size_t free = 0;
-    std::size_t total = 0;
-    cudaMemGetInfo(&free, &total);
+    const auto total = emptied().second;
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(0);
     const auto held = static_cast<double>(stats.reserved_bytes[0].current);
     set((held + mib * kMiB) / static_cast<double>(total));
@@ -90,10 +96,7 @@ TEST(ShortMemory, ProbesAreInPlaceWhereReplicasDoNotFit) {
 class SmallGpu {
  public:
   explicit SmallGpu(double mib) {
-    c10::cuda::CUDACachingAllocator::emptyCache();
-    std::size_t free = 0;
-    std::size_t total = 0;
-    cudaMemGetInfo(&free, &total);
+    const auto free = emptied().first;
     const auto left = static_cast<std::size_t>(mib * kMiB);
     if (free <= left) return;  // small already
     EXPECT_EQ(cudaMalloc(&taken_, free - left), cudaSuccess);

@@ -102,6 +102,22 @@ class NoWaiting {
   NoWaiting& operator=(const NoWaiting&) = delete;
 };
 
+/// A loss without convolutions, so that CPU and GPU can be compared in float64.
+struct Problem {
+  torch::Tensor a, b, x, y;
+  explicit Problem(torch::Device device) {
+    auto generator = at::make_generator<at::CPUGeneratorImpl>(3);
+    const auto draw = [&](at::IntArrayRef shape) {
+      return torch::randn(shape, generator, torch::kDouble).to(device);
+    };
+    a = draw({7, 33}).set_requires_grad(true);
+    b = draw({33}).set_requires_grad(true);
+    x = draw({19, 7});
+    y = draw({19, 33});
+  }
+  torch::Tensor loss() const { return (torch::tanh(torch::matmul(x, a) + b) - y).abs().mean(); }
+};
+
 /// What two runs leave behind, called with false and with true, is the same to the bit.
 template <class Run>
 void expect_the_same(const Run& run) {
