@@ -18,6 +18,9 @@ build = echo "Building $(1) ..." && cmake --build --preset $(1) --parallel $(JOB
 fuzz = scripts/install-deps --fuzz && if ! command -v clang++ > /dev/null; then echo "clang++ was not found, so nothing is fuzzed."; else \
   $(call configure,fuzz,-DSADAM_FUZZ_SECONDS=$(1)) && $(call build,fuzz) && ctest --preset fuzz --parallel $(JOBS); fi
 
+# Where ctest writes down which tests were skipped.
+SKIPPED = build/$(PRESET)/Testing/Temporary/LastTestsDisabled.log
+
 # What is left out, and why, is said at configuration.
 say = grep "^sadam: " build/configure-$(1).notes || true
 
@@ -50,7 +53,8 @@ gpu-test: deps ## build and run the tests that need a GPU (PREFIX_PATH=... for a
 	@$(call configure,$(PRESET),$(GIVEN))
 	@$(call say,$(PRESET))
 	@$(call build,$(PRESET))
-	@ctest --preset $(PRESET) --label-regex gpu
+	@rm -f $(SKIPPED) && ctest --preset $(PRESET) --label-regex gpu
+	@test ! -s $(SKIPPED) || { echo "sadam: the tests above that are called Skipped did not run: give a libtorch with CUDA (PREFIX_PATH=...) on a machine with a GPU."; exit 1; }
 
 fuzz: deps ## fuzz every reader of outside bytes for FUZZ_SECONDS (default 600)
 	@$(call fuzz,$(FUZZ_SECONDS))

@@ -137,20 +137,23 @@ struct Row {
   std::optional<Budget> budget;  // ratio to the captured AdamW
 };
 
+/// Makes it, takes two steps and notes the memory that these took at most.
+Runner made_and_warm(const std::function<Runner()>& make) {
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  const auto before =
+      c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device()).allocated_bytes[0].current;
+  c10::cuda::CUDACachingAllocator::resetPeakStats(c10::cuda::current_device());
+  auto runner = make();
+  for (int i = 0; i < 2; ++i) runner.step();
+  synchronize();
+  runner.peak_gib = peak_gib() - static_cast<double>(before) / 0x1p30;
+  return runner;
+}
+
 void steps_table(Report& report, const Workload& work, const std::vector<Row>& rows, int steps, int rounds,
                  const std::function<double()>& python) {
   std::vector<Runner> runners;
-  for (const auto& row : rows) {
-    c10::cuda::CUDACachingAllocator::emptyCache();
-    const auto before = c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device())
-                            .allocated_bytes[0]
-                            .current;
-    c10::cuda::CUDACachingAllocator::resetPeakStats(c10::cuda::current_device());
-    runners.push_back(row.make());
-    for (int i = 0; i < 2; ++i) runners.back().step();
-    synchronize();
-    runners.back().peak_gib = peak_gib() - static_cast<double>(before) / 0x1p30;
-  }
+  for (const auto& row : rows) runners.push_back(made_and_warm(row.make));
   Measurements measurements;
   for (auto& runner : runners)
     measurements.emplace_back(runner.name, [&runner, steps] { return seconds_per_step(runner, steps); });
@@ -205,18 +208,20 @@ std::vector<Row> rows_for(const Workload& work, std::optional<Budget> two, std::
 
 void streams_table(Report& report, const Workload& work, int steps, int rounds) {
   std::vector<Runner> runners;
-  for (const int k : {2, 8})
-    for (const int streams : {0, 1, 2, 4, 8})
+  for (const int k : {2, 8, 16})
+    for (const int streams : {0, 1, 2, 4, 8, 16})
       if (streams <= k)
-        runners.push_back(
-            sadam_steps<SAdam>("k=" + std::to_string(k) + ", " + std::to_string(streams) + " streams", work,
-                               SAdamOptions(1e-3).probes(k), GraphOptions().streams(streams)));
+        runners.push_back(made_and_warm([&] {
+          return sadam_steps<SAdam>("k=" + std::to_string(k) + ", " + std::to_string(streams) + " streams",
+                                    work, SAdamOptions(1e-3).probes(k), GraphOptions().streams(streams));
+        }));
   Measurements measurements;
   for (auto& runner : runners)
     measurements.emplace_back(runner.name, [&runner, steps] { return seconds_per_step(runner, steps); });
   const auto times = measure_in_turns(measurements, rounds);
-  report.begin("Streams: " + work.name, {"step", "ms"});
-  for (const auto& runner : runners) report.row({runner.name, milliseconds(times.at(runner.name))});
+  report.begin("Streams: " + work.name, {"step", "ms", "peak GiB"});
+  for (const auto& runner : runners)
+    report.row({runner.name, milliseconds(times.at(runner.name)), fixed(runner.peak_gib, 2)});
   report.end();
 }
 
@@ -307,6 +312,13 @@ void kernels_table(Report& report, std::int64_t count, int rounds) {
       {"copy", [&] { w.copy_(base); }, 2, {}},
       {"fused update", [&] { kernels::cuda::adam_update(update); }, 7, at_least(0.80)},
       {"perturb, sphere", [&] { kernels::cuda::perturb(sphere); }, 2, at_least(0.65)},
+      {"perturb, sphere, length too",
+       [&] {
+         kernels::cuda::inverse_lengths(lengths);
+         kernels::cuda::perturb(sphere);
+       },
+       2,
+       {}},
       {"perturb, rademacher", [&] { kernels::cuda::perturb(rademacher); }, 2, at_least(0.65)},
       {"perturb along the step", [&] { kernels::cuda::adam_probe(along_step); }, 5, {}},
       {"gradient · direction", [&] { kernels::cuda::dot(dot); }, 1, {}},

@@ -1,34 +1,51 @@
 #include <functional>
 
+#include "nn/qat_net.h"
 #include "optim/cuda/support.h"
 
 namespace sadam::optim::cuda_test {
 namespace {
 
+std::vector<const void*> addresses_of(const torch::nn::Module& module) {
+  std::vector<const void*> addresses;
+  for (const auto& parameter : module.parameters()) addresses.push_back(parameter.data_ptr());
+  return addresses;
+}
+
+/// What graphs are compared with eager steps for.
+struct Case {
+  std::int64_t streams = 0;  ///< that the probes of a captured step must have run on
+  GraphOptions options = {};
+  bool has_norm = true;  ///< the network has batch norm
+};
+
 // Takes steps eagerly and as graphs, from the same start, and compares everything.
 template <class Optimizer, class Options>
-void expect_graphs_equal_eager(const Options& options, const GraphOptions& graph_options = {},
+void expect_graphs_equal_eager(const Options& options, const Case& c,
                                const std::function<void(Optimizer&, int)>& before_step = nullptr) {
   const Deterministic deterministic;
   std::vector<torch::Tensor> states[2];
   std::vector<double> losses[2];
   std::vector<StepSummary> last;
   for (const bool captured : {false, true}) {
-    auto net = make_net();
+    auto net = make_net(0.25, c.has_norm);
+    const auto addresses = addresses_of(*net);
     Optimizer optimizer(*net, options);
     torch::manual_seed(5);
-    GraphedStep graphed(net, optimizer, loss_of, graph_options);
+    GraphedStep graphed(net, optimizer, loss_of, c.options);
     for (int i = 0; i < 9; ++i) {
       const auto batch = make_batch(i, i % 4 == 3 ? 5 : 8);  // another shape now and then
       if (before_step) before_step(optimizer, i);
       if (captured) {
         graphed(batch);
         ASSERT_TRUE(graphed.is_captured()) << graphed.why_not();
+        EXPECT_EQ(graphed.streams(), optimizer.summary().probed ? c.streams : 0);
       } else {
         optimizer.step([&] { return loss_of(*net, batch); });
       }
       losses[captured].push_back(optimizer.summary().loss);
     }
+    EXPECT_EQ(addresses_of(*net), addresses);  // the user's storage stays where it is
     states[captured] = state_of(*net);
     last.push_back(optimizer.summary());
     EXPECT_EQ(optimizer.totals().steps, 9);
@@ -43,42 +60,78 @@ void expect_graphs_equal_eager(const Options& options, const GraphOptions& graph
 
 TEST(GraphedStep, SharedNoiseEqualsEagerBitForBit) {
   SADAM_NEEDS_GPU();
-  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3));
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3), {3});
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(8), {8});
 }
 
+// With batch norm, whose buffers every evaluation updates, probes are one after the other; without, side by
+// side.
 TEST(GraphedStep, FreshNoiseEqualsEagerBitForBit) {
   SADAM_NEEDS_GPU();
-  expect_graphs_equal_eager<SAdam>(SAdamOptions::reference(1e-2).probes(3));
+  const auto options = SAdamOptions::reference(1e-2);
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(options).probes(3), {1});
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(options).probes(3), {3, {}, /*has_norm=*/false});
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(options).probes(8), {8, {}, /*has_norm=*/false});
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(options).probes(5),
+                                   {2, GraphOptions().streams(2), /*has_norm=*/false});
+}
+
+// The network and the rule of the paper's tables.
+TEST(GraphedStep, TheAuthorsRuleOnTheirNetworkEqualsEagerBitForBit) {
+  SADAM_NEEDS_GPU();
+  for (const std::int64_t probes : {2, 8})
+    expect_the_same([&](bool captured) {
+      torch::manual_seed(7);
+      nn::QATNet net(nn::QATNetOptions{});
+      net->to(torch::kCUDA);
+      SAdam optimizer(*net, SAdamOptions::reference(1e-3).probes(probes));
+      const auto loss = [](nn::QATNetImpl& module, const Batch& batch) {
+        return torch::nn::functional::cross_entropy(module.forward(batch[0]), batch[1]);
+      };
+      GraphedStep step(net, optimizer, loss, GraphOptions().capture(captured));
+      std::vector<torch::Tensor> seen;
+      for (int i = 0; i < 12; ++i) {
+        auto generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<std::uint64_t>(i));
+        const auto images = torch::randn({128, 3, 32, 32}, generator, torch::kFloat).to(torch::kCUDA);
+        step({images, torch::randint(100, {128}, generator, torch::kLong).to(torch::kCUDA)});
+        EXPECT_EQ(step.is_captured(), captured) << step.why_not();
+        EXPECT_EQ(step.streams(), captured ? probes : 0);
+        seen.push_back(torch::tensor(optimizer.summary().differences, torch::kDouble));
+      }
+      for (const auto& tensor : state_of(*net)) seen.push_back(tensor);
+      return seen;
+    });
 }
 
 TEST(GraphedStep, ProbesInPlaceEqualEagerBitForBit) {
   SADAM_NEEDS_GPU();
-  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3), GraphOptions().streams(0));
-  expect_graphs_equal_eager<SAdam>(SAdamOptions::reference(1e-2).probes(3), GraphOptions().streams(0));
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3), {0, GraphOptions().streams(0)});
+  expect_graphs_equal_eager<SAdam>(SAdamOptions::reference(1e-2).probes(3), {0, GraphOptions().streams(0)});
 }
 
 TEST(GraphedStep, FewerStreamsThanProbesEqualEagerBitForBit) {
   SADAM_NEEDS_GPU();
-  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(5), GraphOptions().streams(2));
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(5), {2, GraphOptions().streams(2)});
 }
 
 TEST(GraphedStep, ResidualsAndStepsEqualEagerBitForBit) {
   SADAM_NEEDS_GPU();
-  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3).statistic(Statistic::residual));
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(3).statistic(Statistic::residual), {3});
   expect_graphs_equal_eager<SAdam>(
-      SAdamOptions(1e-2).directions(Directions::step).statistic(Statistic::residual));
-  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2).directions(Directions::rademacher));
+      SAdamOptions(1e-2).directions(Directions::step).statistic(Statistic::residual), {0});
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2).directions(Directions::rademacher), {2});
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2).directions(Directions::per_tensor), {2});
 }
 
 TEST(GraphedStep, BaselinesEqualEagerBitForBit) {
   SADAM_NEEDS_GPU();
-  expect_graphs_equal_eager<AdamW>(AdamWOptions(1e-2));
-  expect_graphs_equal_eager<ProxSGD>(ProxSGDOptions(1e-2));
+  expect_graphs_equal_eager<AdamW>(AdamWOptions(1e-2), {0});
+  expect_graphs_equal_eager<ProxSGD>(ProxSGDOptions(1e-2), {0});
 }
 
 TEST(GraphedStep, ANewLearningRateReachesTheGraph) {
   SADAM_NEEDS_GPU();
-  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2), {}, [](SAdam& optimizer, int i) {
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2), {2}, [](SAdam& optimizer, int i) {
     optimizer.param_groups()[0].options().set_lr(1e-2 / (1 + i));
   });
 }
@@ -160,7 +213,7 @@ TEST(GraphedStep, SharedLayersAndUnusedOnesEqualEagerBitForBit) {
 
 TEST(GraphedStep, ProbesEveryOtherStepEqualEagerBitForBit) {
   SADAM_NEEDS_GPU();
-  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2).interval(2));
+  expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(2).interval(2), {2});
 }
 
 TEST(GraphedStep, DropoutRepeatsItsMaskWithinAStepAndNotInTheNext) {

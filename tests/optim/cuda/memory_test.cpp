@@ -165,5 +165,36 @@ TEST(ShortMemory, AStepThatDoesNotFitAtAllSaysSoAndTheNextOneWorks) {
   EXPECT_FALSE(torch::equal(before, net->fc->weight));
 }
 
+// A closure that fails in a probe, when the weights are moved.
+TEST(ShortMemory, AnEagerStepThatFailsInAProbePutsTheWeightsBack) {
+  SADAM_NEEDS_GPU();
+  auto net = make_net();
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
+  const auto batch = make_batch(0);
+  int calls = 0;
+  int failing = 0;
+  const auto closure = [&] {
+    if (++calls == failing) torch::empty({std::int64_t{1} << 44}, torch::kCUDA);
+    return loss_of(*net, batch);
+  };
+  optimizer.step(closure);
+  const int evaluations = std::exchange(calls, 0);
+  ASSERT_GE(evaluations, 4);
+  const auto weights = [&] {
+    std::vector<torch::Tensor> all;
+    for (const auto& parameter : net->parameters()) all.push_back(parameter.detach().clone());
+    return all;
+  };
+  const auto before = weights();
+  for (failing = 1; failing <= evaluations; ++failing) {
+    calls = 0;
+    EXPECT_THROW(optimizer.step(closure), c10::OutOfMemoryError) << failing;
+    EXPECT_TRUE(equal(before, weights())) << failing;
+  }
+  calls = 0;
+  optimizer.step(closure);
+  EXPECT_EQ(optimizer.totals().steps, 2);
+}
+
 }  // namespace
 }  // namespace sadam::optim::cuda_test

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/Context.h>
-#include <c10/cuda/CUDAFunctions.h>
 #include <gtest/gtest.h>
 #include <sadam/sadam.h>
 #include <torch/torch.h>
@@ -12,10 +11,12 @@
 #include <vector>
 
 #include "support/gpu.h"
+#include "support/no_waiting.h"
 #include "support/refusal.h"
 
 namespace sadam::optim::cuda_test {
 
+using sadam::testing::NoWaiting;
 using sadam::testing::refusal;
 using sadam::testing::says;
 
@@ -23,17 +24,23 @@ using Batch = std::vector<torch::Tensor>;
 
 /// Convolution, batch norm, dropout, linear: everything that a forward pass may write or draw.
 struct SmallNetImpl : torch::nn::Cloneable<SmallNetImpl> {
-  explicit SmallNetImpl(double dropout = 0.25) : dropout_(dropout) { reset(); }
+  explicit SmallNetImpl(double dropout = 0.25, bool has_norm = true)
+      : dropout_(dropout), has_norm_(has_norm) {
+    reset();
+  }
   void reset() override {
     conv = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)));
-    norm = register_module("norm", torch::nn::BatchNorm2d(8));
+    if (has_norm_) norm = register_module("norm", torch::nn::BatchNorm2d(8));
     drop = register_module("drop", torch::nn::Dropout(dropout_));
     fc = register_module("fc", torch::nn::Linear(8 * 6 * 6, 5));
   }
   torch::Tensor forward(const torch::Tensor& x) {
-    return fc->forward(drop->forward(torch::relu(norm->forward(conv->forward(x))).flatten(1)));
+    auto features = conv->forward(x);
+    if (has_norm_) features = norm->forward(features);
+    return fc->forward(drop->forward(torch::relu(features).flatten(1)));
   }
   double dropout_;
+  bool has_norm_;
   torch::nn::Conv2d conv{nullptr};
   torch::nn::BatchNorm2d norm{nullptr};
   torch::nn::Dropout drop{nullptr};
@@ -45,9 +52,9 @@ inline torch::Tensor loss_of(SmallNetImpl& net, const Batch& batch) {
   return torch::nn::functional::cross_entropy(net.forward(batch[0]).to(torch::kDouble), batch[1]);
 }
 
-inline SmallNet make_net(double dropout = 0.25) {
+inline SmallNet make_net(double dropout = 0.25, bool has_norm = true) {
   torch::manual_seed(7);
-  SmallNet net(dropout);
+  SmallNet net(dropout, has_norm);
   net->to(torch::kCUDA);
   return net;
 }
@@ -59,12 +66,13 @@ inline Batch make_batch(std::int64_t i, std::int64_t size = 8) {
           torch::randint(5, {size}, generator, torch::kLong).to(torch::kCUDA)};
 }
 
-/// Everything that a run leaves behind: weights, buffers, the generator's position.
+/// Everything that a run leaves behind: weights, buffers, the generators' positions.
 inline std::vector<torch::Tensor> state_of(const torch::nn::Module& module) {
   std::vector<torch::Tensor> state;
   for (const auto& parameter : module.parameters()) state.push_back(parameter.detach().cpu().clone());
   for (const auto& buffer : module.buffers()) state.push_back(buffer.cpu().clone());
   state.push_back(at::globalContext().defaultGenerator(at::Device(at::kCUDA, 0)).get_state());
+  state.push_back(at::globalContext().defaultGenerator(at::kCPU).get_state());
   return state;
 }
 
@@ -91,15 +99,6 @@ class Deterministic {
     at::globalContext().setDeterministicAlgorithms(false, false);
     at::globalContext().setDeterministicCuDNN(false);
   }
-};
-
-/// While it lives, torch throws where it would wait for the device.
-class NoWaiting {
- public:
-  NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR); }
-  ~NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_DISABLED); }
-  NoWaiting(const NoWaiting&) = delete;
-  NoWaiting& operator=(const NoWaiting&) = delete;
 };
 
 /// A loss without convolutions, so that CPU and GPU can be compared in float64.
