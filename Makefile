@@ -1,4 +1,4 @@
-# Every target here works as the first command in a fresh clone on a bare Debian machine.
+# Every target here works as the first command in a fresh clone on a bare Debian machine (gpu-test and gpu-bench on one with a GPU).
 PREFIX ?= /usr/local
 BASE ?= HEAD
 JOBS ?= $(shell nproc)

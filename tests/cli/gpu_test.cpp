@@ -72,6 +72,8 @@ TEST_F(OnGpu, DeterministicRunsAreTheSameToTheBit) {
   const auto first = steps_of("first");
   EXPECT_NE(first, "");
   EXPECT_EQ(first, steps_of("second"));
+  EXPECT_EQ(evaluation("first", {"--deterministic"}).at("loss"),
+            evaluation("second", {"--deterministic"}).at("loss"));
 }
 
 // All rows and controls of a table, each on the GPU; what is done is not done again.

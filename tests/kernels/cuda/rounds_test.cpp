@@ -66,6 +66,17 @@ TEST(CudaSkippedStep, HasABaseThatIsNotFiniteInThePrecisionOfTheProbes) {
   expect_skipped(step, kInfinite, 1, 0);
 }
 
+// Groups that take turns are compared with one base, and the first may not be probed itself.
+TEST(CudaSkippedStep, HasABaseThatIsNotFiniteForALaterGroup) {
+  StepOnGpu step({1.4, 1.6});
+  step.base.set({kInfinite});
+  auto launch = step.finish();
+  launch.probes = 0;
+  launch.has_base = true;
+  finish_probes(launch);
+  expect_skipped(step, kInfinite, 1, 0);
+}
+
 TEST(CudaSkippedStep, IsNotOneWhoseUnusedBaseIsNotFinite) {
   StepOnGpu step({1.4, 1.6});
   step.base.set({kInfinite});

@@ -105,6 +105,7 @@ TEST(CudaEager, StepsDoNotWaitForTheDevice) {
   expect_steps_that_do_not_wait<AdamW>(AdamWOptions(1e-3));
   expect_steps_that_do_not_wait<ProxSGD>(ProxSGDOptions(1e-3));
   const auto number = torch::ones({1}, torch::kCUDA);
+  EXPECT_EQ(number.item<float>(), 1);
   const NoWaiting scope;
   EXPECT_THROW(static_cast<void>(number.item<float>()), std::exception);  // it does watch
 }
