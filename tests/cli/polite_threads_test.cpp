@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include "cli/program.h"
+#include "support/temporary_folder.h"
 
 namespace sadam::cli {
 namespace {
@@ -31,6 +35,25 @@ TEST(PoliteThreads, LeaveTheUsersChoiceAlone) {
   const auto settings = openmp_settings();
   unsetenv("OMP_WAIT_POLICY");
   EXPECT_FALSE(spins_shortly(settings)) << settings;
+}
+
+// It starts itself anew, and `killall sadam` must still find it.
+TEST(PoliteThreads, LeaveTheProgramItsName) {
+  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr)
+    GTEST_SKIP() << "the threads' manner is set from outside";
+  const TemporaryFolder folder;
+  Arguments train = {"train", "--root", folder.path().string(), "--set", "train.epochs=1000"};
+  for (const auto& argument : small_run()) train.push_back(argument);
+  Background program(train);
+  bool anew = false;
+  for (int i = 0; i < 400 && !anew && !program.has_ended(); ++i) {
+    anew = program.in_proc("environ").find("GOMP_SPINCOUNT=5000") != std::string::npos;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_TRUE(anew);
+  EXPECT_EQ(program.in_proc("comm"), "sadam\n");
+  program.signal(SIGKILL);
+  program.wait();
 }
 
 }  // namespace

@@ -68,6 +68,11 @@ bool Background::has_ended() const {
          info.si_pid == process_;
 }
 
+std::string Background::in_proc(const std::string& file) const {
+  std::ifstream in("/proc/" + std::to_string(process_) + "/" + file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 Ended run_program(const Arguments& arguments) { return Background(arguments).wait(); }
 
 Ended run_and_signal(const Arguments& arguments, std::chrono::milliseconds after, int signal) {

@@ -29,6 +29,8 @@ class Background {
   Ended wait();
   void signal(int number) const;
   bool has_ended() const;  ///< `wait` will not wait
+  /// What Linux says of it: its "comm", "environ" and so on.
+  std::string in_proc(const std::string& file) const;
 
  private:
   int process_;
