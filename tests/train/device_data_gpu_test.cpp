@@ -6,6 +6,7 @@
 
 #include "support/gpu.h"
 #include "support/no_waiting.h"
+#include "support/small_gpu.h"
 #include "train/batches_of.h"
 
 namespace sadam::train {
@@ -144,6 +145,17 @@ TEST(DeviceRoomOnGpu, CountsTheBytesOfTheSet) {
   EXPECT_GT(room.free, room.needed);
   EXPECT_EQ(room.needed, DeviceImages(*sample.set, sample.options, torch::kCUDA).device_bytes());
   EXPECT_NE(0u, open_batches(sample.set, sample.options, torch::kCUDA)->device_bytes());
+}
+
+TEST(DeviceRoomOnGpu, ASetThatDoesNotFitStaysOnTheHost) {
+  SADAM_NEEDS_GPU();
+  const GatherSample sample({20, 30, 224, 700, 64, false});
+  const auto read = std::make_shared<ReadImages>(sample.set);  // 100 MiB
+  const auto want = loaders_batches(sample.set, sample.options, 1);
+  const sadam::testing::SmallGpu small(190);
+  const auto batches = open_batches(read, sample.options, torch::kCUDA);
+  EXPECT_EQ(0u, batches->device_bytes());
+  expect_same_batches(want, all_batches(*batches, 64, 224, torch::kCUDA, kNchw, 1));
 }
 
 TEST(CopiedBatchesOnGpu, AreTheLoaders) {

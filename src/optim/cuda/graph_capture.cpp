@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/AutogradState.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -49,6 +50,19 @@ class GeneratorScope {
  private:
   at::Generator generator_;
   at::Generator original_;
+};
+
+// While it lives, backward passes run on the thread that calls for them.
+class OneThread {
+ public:
+  OneThread() : many_(state().get_multithreading_enabled()) { state().set_multithreading_enabled(false); }
+  ~OneThread() { state().set_multithreading_enabled(many_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  static c10::AutogradState& state() { return c10::AutogradState::get_tls_state(); }
+  bool many_;
 };
 
 }  // namespace
@@ -156,8 +170,10 @@ std::vector<const void*> GraphEngine::addresses() const {
 }
 
 // Of the optimizer's parameters alone: gradients of others would be written to memory that the graph does not
-// own.
+// own. On this thread and not on autograd's, where CUDA would let a backward pass do what no graph can
+// repeat.
 void GraphEngine::backward(const at::Tensor& loss) const {
+  const OneThread one_thread;
   std::vector<at::Tensor> inputs;
   for (const auto& group : request_.optimizer->param_groups())
     for (const auto& parameter : group.params())
@@ -193,17 +209,15 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
                      replicas_work_ == Access::shared_device_work(*request_.optimizer);
     if (!fit) {
       make_replicas(key);
-      bool follows = true;
+      std::string objection;
       try {
-        if (!replicas_.empty()) follows = loss_follows(replicas_.front(), inputs);
+        if (!replicas_.empty()) objection = objection_to(replicas_.front(), inputs);
       } catch (...) {
         drop_replicas();  // they have not been checked
         throw;
       }
-      if (!follows) {
-        TORCH_WARN(
-            "sadam: the loss is the same whatever the weights of the module that it is given, so probes "
-            "run one after the other on the module itself: let the loss use its argument.");
+      if (!objection.empty()) {
+        TORCH_WARN("sadam: probes run one after the other on the module itself: ", objection);
         drop_replicas();
         most_streams_ = 0;
       }

@@ -79,7 +79,8 @@ class GraphEngine : public GraphedStep::Engine {
   void check_devices() const;
   std::vector<const void*> addresses() const;
   void backward(const at::Tensor& loss) const;
-  bool loss_follows(const Replica& replica, const Inputs& inputs) const;
+  /// Why probes cannot be evaluated beside the base evaluation, on replicas like this one; "" if they can.
+  std::string objection_to(const Replica& replica, const Inputs& inputs) const;
   void drop_replicas();
   void abandon(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t pool, bool ending) const;
   Inputs on_device(const Inputs& inputs) const;

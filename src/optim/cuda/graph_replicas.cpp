@@ -1,4 +1,4 @@
-// Which replicas a captured step probes on, and whether its loss follows them.
+// Which replicas a captured step probes on, and whether its loss can be evaluated there.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/rand_like.h>
@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <tuple>
 
 #include "../../probe/forward_state.h"
 #include "../../probe/precision.h"
+#include "../../probe/written_memory.h"
 #include "../access.h"
 #include "graph_engine.h"
 
@@ -68,30 +70,41 @@ void GraphEngine::make_replicas(const Key& key) {
   }
 }
 
-// A loss that remembers a module instead of using the one that it is given would see none of the probes: it
-// is the same whatever the weights of the replica. They are changed by little and upwards, so that what is
-// positive stays so.
-bool GraphEngine::loss_follows(const Replica& replica, const Inputs& inputs) const {
+// Two things are asked. A loss that remembers a module instead of using the one that it is given would see
+// none of the probes: it is the same whatever the weights of the replica. (They are changed by little and
+// upwards, so that what is positive stays so.) And evaluations that write to the same memory, as to a tensor
+// that a module has and has not registered, would disturb each other.
+std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inputs) const {
   const at::NoGradGuard no_grad;
   const probe::FullPrecision precision(/*cuda=*/true);  // as the probes have
   const auto prepared = request_.prepared(inputs);
   buffers_->keep();
   const probe::ForwardState before(buffers_->live, device_);
-  const auto evaluated = [&] {
+  const auto start_again = [&] {
     before.restore();
     copy_tensors(replica.buffers);
-    return evaluate(*replica.module, prepared).item<double>();
   };
-  const double first = evaluated();
+  start_again();
+  double first = 0;
+  const probe::WrittenMemory by_replica([&] { first = evaluate(*replica.module, prepared).item<double>(); });
+  start_again();
+  const probe::WrittenMemory by_module([&] { evaluate(*request_.module, prepared); });
   for (const auto& copies : replica.weights) {
     if (copies.empty()) continue;
     const auto weights = copies.front().variable_data();
     const auto changed = weights + 0.01 * (weights.abs() + 0.1) * at::rand_like(weights);
     for (const auto& copy : copies) copy.variable_data().copy_(changed);
   }
-  const double second = evaluated();
+  start_again();
+  const double second = evaluate(*replica.module, prepared).item<double>();
   before.restore();
-  return !(std::abs(first - second) <= 1e-6 * std::abs(first));
+  if (std::abs(first - second) <= 1e-6 * std::abs(first))
+    return "the loss is the same whatever the weights of the module that it is given: let it use its "
+           "argument";
+  if (by_replica.overlaps(by_module))
+    return "the loss writes to tensors that copies of the module share: register those of the module as "
+           "buffers, in reset(), and write to no others";
+  return "";
 }
 
 }  // namespace sadam::optim::cuda

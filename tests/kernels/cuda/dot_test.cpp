@@ -67,16 +67,26 @@ void expect_the_sum() {
 TEST(CudaDot, AddsTheProductsWithTheDirectionInFloat) { expect_the_sum<float>(); }
 TEST(CudaDot, AddsTheProductsWithTheDirectionInDouble) { expect_the_sum<double>(); }
 
-TEST(CudaDot, AgreesWithTheCpu) {
+// Directions in float32 differ by a few roundings.
+template <class T>
+void expect_the_twins_sum(double tolerance) {
   const DeviceArray<std::int64_t> step({42});
-  const DeviceArray<double> none({1.0});
-  const auto g = random_values<double>(100003, 0);
-  ManyDots<double> dots({9, step.data(), 4}, Distribution::normal, 5, {100003}, none);
-  kernels::Dot<double> twin;
-  twin.key = {9, 42, 4};
-  twin.segments = {{g.data(), 100003, 5, 0.5}};
-  EXPECT_NEAR(dots.run(0), kernels::dot(twin), 1e-12 * dots.magnitude);
+  const DeviceArray<double> one({1.0});
+  for (const auto distribution : {Distribution::normal, Distribution::rademacher}) {
+    for (const auto size : odd_sizes()) {
+      const auto g = random_values<T>(size, 0);
+      ManyDots<T> dots({9, step.data(), 4}, distribution, 5, {size}, one);
+      kernels::Dot<T> twin;
+      twin.key = {9, 42, 4};
+      twin.distribution = distribution;
+      twin.segments = {{g.data(), size, 5, 0.5}};
+      EXPECT_NEAR(dots.run(0), kernels::dot(twin), tolerance * dots.magnitude) << size;
+    }
+  }
 }
+
+TEST(CudaDot, AgreesWithTheCpuInFloat) { expect_the_twins_sum<float>(1e-6); }
+TEST(CudaDot, AgreesWithTheCpuInDouble) { expect_the_twins_sum<double>(1e-12); }
 
 TEST(CudaDot, OfNothingAddsNothing) {
   Dot<float> launch;

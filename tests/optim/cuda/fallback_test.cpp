@@ -1,3 +1,4 @@
+#include <c10/core/AutogradState.h>
 #include <cuda_runtime_api.h>
 
 #include <atomic>
@@ -10,58 +11,92 @@
 namespace sadam::optim::cuda_test {
 namespace {
 
-TEST(GraphedStepFallback, ALossThatWaitsForTheDeviceIsTakenEagerly) {
-  SADAM_NEEDS_GPU();
-  const Deterministic deterministic;
-  auto net = make_net(0);
-  auto reference = make_net(0);
-  SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
-  SAdam eager(*reference, SAdamOptions(1e-2).probes(2));
-  GraphedStep step(net, optimizer, [&](SmallNetImpl& n, const Batch& b) {
-    auto loss = loss_of(n, b);
-    return loss.item<double>() < 1e9 ? loss : loss * 0;
+using SmallLoss = std::function<torch::Tensor(SmallNetImpl&, const Batch&)>;
+
+/// Takes steps with a loss that waits or allocates: one warning says so, and they are eager steps.
+void expect_eager_steps_with(const SmallLoss& loss) {
+  expect_the_same([&](bool graphed) {
+    auto net = make_net();
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
+    GraphedStep step(net, optimizer, loss);
+    torch::manual_seed(5);
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < 4; ++i) {
+      const auto batch = make_batch(i);
+      if (!graphed) {
+        optimizer.step([&] { return loss_of(*net, batch); });
+        continue;
+      }
+      step(batch);
+      EXPECT_FALSE(step.is_captured());
+      EXPECT_NE(step.why_not().find("waits for the device, as .item() does, or allocates"), std::string::npos)
+          << step.why_not();
+    }
+    const auto said = ::testing::internal::GetCapturedStderr();
+    const auto first = said.find("cannot be captured");
+    EXPECT_EQ(first != std::string::npos, graphed) << said;
+    EXPECT_EQ(first, said.rfind("cannot be captured")) << "said once: " << said;
+    EXPECT_EQ(optimizer.totals().steps, 4);
+    return state_of(*net);
   });
-  ::testing::internal::CaptureStderr();
-  for (int i = 0; i < 4; ++i) {
-    const auto batch = make_batch(i);
-    step(batch);
-    EXPECT_FALSE(step.is_captured());
-    EXPECT_NE(step.why_not().find("waits for the device"), std::string::npos) << step.why_not();
-    eager.step([&] { return loss_of(*reference, batch); });
-  }
-  const auto said = ::testing::internal::GetCapturedStderr();
-  const auto first = said.find("cannot be captured");
-  EXPECT_NE(first, std::string::npos) << said;
-  EXPECT_EQ(said.find("cannot be captured", first + 1), std::string::npos) << "said once: " << said;
-  EXPECT_TRUE(equal(state_of(*net), state_of(*reference)));
-  EXPECT_EQ(optimizer.totals().steps, 4);
 }
 
-// Whether the loss notices that it got no memory or not.
+TEST(GraphedStepFallback, ALossThatWaitsForTheDeviceIsTakenEagerly) {
+  SADAM_NEEDS_GPU();
+  expect_eager_steps_with([](SmallNetImpl& net, const Batch& batch) {
+    auto loss = loss_of(net, batch);
+    return loss.item<double>() < 1e9 ? loss : loss * 0;
+  });
+}
+
+// Whether it notices that it got no memory or not.
+void allocate_outside_torch(bool notices) {
+  void* memory = nullptr;
+  const auto answer = cudaMalloc(&memory, 1024);
+  if (notices && answer != cudaSuccess) throw std::runtime_error("no memory while capturing");
+  if (memory != nullptr) cudaFree(memory);
+}
+
 TEST(GraphedStepFallback, ALossThatAllocatesOutsideTorchIsTakenEagerly) {
   SADAM_NEEDS_GPU();
   for (const bool notices : {true, false}) {
-    const Deterministic deterministic;
-    auto net = make_net(0);
-    auto reference = make_net(0);
-    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
-    SAdam eager(*reference, SAdamOptions(1e-2).probes(2));
-    GraphedStep step(net, optimizer, [&](SmallNetImpl& n, const Batch& b) {
-      void* memory = nullptr;
-      const auto answer = cudaMalloc(&memory, 1024);
-      if (notices && answer != cudaSuccess) throw std::runtime_error("no memory while capturing");
-      if (memory != nullptr) cudaFree(memory);
-      return loss_of(n, b);
+    expect_eager_steps_with([notices](SmallNetImpl& net, const Batch& batch) {
+      allocate_outside_torch(notices);
+      return loss_of(net, batch);
     });
-    for (int i = 0; i < 3; ++i) {
-      const auto batch = make_batch(i);
-      step(batch);
-      EXPECT_FALSE(step.is_captured());
-      EXPECT_NE(step.why_not(), "");
-      eager.step([&] { return loss_of(*reference, batch); });
-    }
-    EXPECT_TRUE(equal(state_of(*net), state_of(*reference)));
   }
+}
+
+/// Its argument, unchanged; its backward pass does something before it passes the gradient on.
+struct Disturbed : torch::autograd::Function<Disturbed> {
+  enum Kind : std::int64_t { waits, notices, allocates };
+
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x,
+                               std::int64_t kind) {
+    context->saved_data["kind"] = kind;
+    return x.clone();
+  }
+  static std::vector<torch::Tensor> backward(torch::autograd::AutogradContext* context,
+                                             const std::vector<torch::Tensor>& gradients) {
+    const auto kind = context->saved_data["kind"].toInt();
+    auto gradient = gradients[0];
+    if (kind == waits)
+      gradient = gradient.item<double>() < 1e9 ? gradient : gradient * 0;
+    else
+      allocate_outside_torch(kind == notices);
+    return {gradient, torch::Tensor()};
+  }
+};
+
+// Autograd has threads of its own, to which CUDA would allow it.
+TEST(GraphedStepFallback, ABackwardPassThatWaitsOrAllocatesIsTakenEagerly) {
+  SADAM_NEEDS_GPU();
+  for (const std::int64_t kind : {Disturbed::waits, Disturbed::notices, Disturbed::allocates}) {
+    expect_eager_steps_with([kind](SmallNetImpl& net, const Batch& batch) {
+      return Disturbed::apply(loss_of(net, batch), kind);
+    });
+  }
+  EXPECT_TRUE(c10::AutogradState::get_tls_state().get_multithreading_enabled()) << "not put back";
 }
 
 // Takes steps that cannot be captured, and eager ones: one warning says why, and they are the same.
@@ -217,6 +252,62 @@ TEST(GraphedStepFallback, ALossThatRemembersItsModuleIsProbedInPlace) {
     EXPECT_GT(optimizer.summary().lgi, 0);
     return state_of(*net);
   });
+}
+
+/// Counts what it has seen, in a tensor that it does not register.
+struct CountingImpl : torch::nn::Cloneable<CountingImpl> {
+  explicit CountingImpl(bool registers) : registers_(registers) { reset(); }
+  void reset() override {
+    fc = register_module("fc", torch::nn::Linear(4, 3));
+    const auto none = torch::zeros({1}, torch::kCUDA);
+    if (registers_)
+      count = register_buffer("count", none);
+    else if (!count.defined())
+      count = none;
+  }
+  torch::Tensor forward(const torch::Tensor& x) {
+    {
+      const torch::NoGradGuard no_grad;
+      count.add_(static_cast<double>(x.size(0)));
+    }
+    return fc->forward(x);
+  }
+  bool registers_;
+  torch::nn::Linear fc{nullptr};
+  torch::Tensor count;
+};
+TORCH_MODULE(Counting);
+
+TEST(GraphedStepFallback, AForwardPassThatWritesWhatReplicasShareIsProbedInPlace) {
+  SADAM_NEEDS_GPU();
+  const auto x = torch::ones({5, 4}, torch::kCUDA);
+  const auto loss = [](CountingImpl& net, const Batch& batch) {
+    return net.forward(batch[0]).square().mean();
+  };
+  for (const bool registers : {true, false}) {
+    expect_the_same([&](bool graphed) {
+      torch::manual_seed(7);
+      Counting net(registers);
+      net->to(torch::kCUDA);
+      SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
+      GraphedStep step(net, optimizer, loss);
+      ::testing::internal::CaptureStderr();
+      for (int i = 0; i < 3; ++i) {
+        if (graphed)
+          step({x});
+        else
+          optimizer.step([&] { return loss(*net, {x}); });
+      }
+      const auto said = ::testing::internal::GetCapturedStderr();
+      if (graphed) {
+        EXPECT_TRUE(step.is_captured()) << step.why_not();
+        EXPECT_EQ(step.streams(), registers ? 3 : 0);
+        EXPECT_EQ(said.find("tensors that copies of the module share") == std::string::npos, registers)
+            << said;
+      }
+      return state_of(*net);
+    });
+  }
 }
 
 TEST(GraphedStepFallback, AnotherThreadMayUseTheDeviceDuringACapture) {

@@ -1,24 +1,19 @@
 // Memory that runs out. Torch is told that it may have little of it.
 #include <c10/cuda/CUDACachingAllocator.h>
-#include <cuda_runtime_api.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 
 #include <optional>
 #include <utility>
 
 #include "optim/cuda/support.h"
+#include "support/small_gpu.h"
 
 namespace sadam::optim::cuda_test {
 namespace {
 
-constexpr double kMiB = 1 << 20;
-
-/// Bytes that are free and that there are, after torch has given back what it does not use.
-std::pair<std::size_t, std::size_t> emptied() {
-  c10::cuda::CUDACachingAllocator::emptyCache();
-  std::pair<std::size_t, std::size_t> bytes;
-  cudaMemGetInfo(&bytes.first, &bytes.second);
-  return bytes;
-}
+using sadam::testing::emptied;
+using sadam::testing::kMiB;
+using sadam::testing::SmallGpu;
 
 /// While it lives, torch has `mib` more than it holds now.
 class ShortMemory {
@@ -92,24 +87,6 @@ TEST(ShortMemory, ProbesAreInPlaceWhereReplicasDoNotFit) {
   EXPECT_TRUE(in_place);
 }
 
-/// While it lives, the GPU has only `mib` free, as a smaller one would.
-class SmallGpu {
- public:
-  explicit SmallGpu(double mib) {
-    const auto free = emptied().first;
-    const auto left = static_cast<std::size_t>(mib * kMiB);
-    if (free <= left) return;  // small already
-    EXPECT_EQ(cudaMalloc(&taken_, free - left), cudaSuccess);
-    static_cast<void>(cudaGetLastError());
-  }
-  ~SmallGpu() { cudaFree(taken_); }
-  SmallGpu(const SmallGpu&) = delete;
-  SmallGpu& operator=(const SmallGpu&) = delete;
-
- private:
-  void* taken_ = nullptr;
-};
-
 // By default replicas take at most a quarter of what is free: of 1400 MiB, less gradients, moments and what
 // the batch needs, four or five times 64 MiB.
 TEST(ShortMemory, OnASmallGpuThereAreFewerStreams) {
@@ -163,6 +140,42 @@ TEST(ShortMemory, AStepThatDoesNotFitAtAllSaysSoAndTheNextOneWorks) {
   EXPECT_TRUE(step.is_captured()) << step.why_not();
   EXPECT_EQ(optimizer.totals().steps, 2);
   EXPECT_FALSE(torch::equal(before, net->fc->weight));
+}
+
+// The warm-up fits and the graph does not: when replicas have been given up, so is the graph.
+TEST(ShortMemory, AStepWhoseGraphDoesNotFitIsTakenEagerly) {
+  SADAM_NEEDS_GPU();
+  expect_the_same([&](bool graphed) {
+    auto net = make_net();
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
+    GraphedStep step(net, optimizer, [](SmallNetImpl& module, const Batch& batch) {
+      if (c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None)
+        torch::empty({std::int64_t{1} << 44}, torch::kCUDA);
+      return loss_of(module, batch);
+    });
+    torch::manual_seed(5);
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < 3; ++i) {
+      const auto batch = make_batch(i);
+      if (!graphed) {
+        optimizer.step([&] { return loss_of(*net, batch); });
+        continue;
+      }
+      step(batch);
+      EXPECT_FALSE(step.is_captured());
+      EXPECT_NE(step.why_not().find("too short for a graph"), std::string::npos) << step.why_not();
+    }
+    const auto said = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find("too short for a graph") != std::string::npos, graphed) << said;
+    EXPECT_EQ(said.find("too short for a graph"), said.rfind("too short for a graph")) << said;
+    return state_of(*net);
+  });
+  auto net = make_net();
+  SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
+  GraphedStep step(net, optimizer, loss_of);
+  step(make_batch(0));
+  EXPECT_TRUE(step.is_captured()) << "another, afterwards: " << step.why_not();
+  EXPECT_EQ(step.streams(), 3);
 }
 
 // A closure that fails in a probe, when the weights are moved.
