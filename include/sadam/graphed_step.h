@@ -50,8 +50,9 @@ struct GraphOptions {
 /// registers all its parameters, buffers and submodules in `reset()`; tensors that it only has as members are
 /// shared by all copies, and a forward pass may not write them. The loss must be that of the module it is
 /// given, not of one that it remembers. Where one of these is not so, a warning says it and probes run one
-/// after the other on the module itself. (Writes are noticed where torch's operators make them. What is no
-/// buffer is not put back after the warm-up.)
+/// after the other on the module itself. (Writes are noticed where torch's operators make them. What is
+/// neither weight nor buffer, and a generator other than torch's default ones, is not put back after the
+/// warm-up.)
 ///
 /// Gradients are those of the optimizer's parameters; they, like the loss, belong to the graph, and the next
 /// step overwrites them. The module and the optimizer must outlive this, and the optimizer may not be moved.

@@ -12,6 +12,7 @@
 #include <torch/version.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -80,16 +81,17 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
   const auto streams_wanted = most_streams_;
   for (;;) {
     // All that the evaluations change is put back, whatever happens.
-    if (!buffers_)
-      buffers_ = std::make_unique<Buffers>(*request_.module, Access::buffers(*request_.optimizer));
-    const probe::ForwardState forward(buffers_->live, device_);
+    std::optional<probe::ForwardState> forward;
+    probe::Undo weights(all_parameters());
     auto result = std::make_unique<Captured>();
     result->key = key;
     result->work = Access::shared_device_work(*request_.optimizer);
     const auto undo = [&] {
       c10::cuda::device_synchronize();  // other streams may still be writing
+      if (!forward) return;
       clear_gradients();
-      forward.restore();
+      forward->restore();
+      weights.restore();
     };
     // Gives up what takes memory and is not needed. False if there is nothing left of that.
     const auto make_do_with_less = [&] {
@@ -106,14 +108,17 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       return true;
     };
     try {
+      if (!buffers_)
+        buffers_ = std::make_unique<Buffers>(*request_.module, Access::buffers(*request_.optimizer));
+      forward.emplace(buffers_->own, device_);
       const auto outside = c10::cuda::getCurrentCUDAStream(device_.index());
       for (const auto& input : inputs) result->inputs.push_back(input.detach().to(device_).clone());
       c10::cuda::device_synchronize();
       {
-        const c10::cuda::CUDAStreamGuard on_stream(stream_);
-        warm_up(result->inputs, key);
+        const c10::cuda::CUDAStreamGuard on_stream(stream_.get());
+        warm_up(result->inputs, key, weights);
       }
-      join(outside, stream_);
+      join(outside, stream_.get());
       undo();
       c10::cuda::device_synchronize();
       // What the warm-up has left behind cannot be given to the graph, whose memory is its own.
@@ -127,6 +132,10 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       undo();
       most_streams_ = streams_wanted;
       throw;
+    }
+    if (!buffers_->fits(*request_.module, Access::buffers(*request_.optimizer))) {
+      give_up("the forward pass replaces buffers instead of writing to them");
+      return nullptr;
     }
     try {
       record(*result);
@@ -143,7 +152,7 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
     for (const auto& item : work().items()) result->gradients.push_back(item.parameter.grad());
     result->layout = work().layout();
     result->streams = key.probing ? static_cast<std::int64_t>(replicas_.size()) : 0;
-    forward.restore_generators();
+    forward->restore_generators();
     captured_.push_back(std::move(result));
     return captured_.back().get();
   }
@@ -161,6 +170,13 @@ void GraphEngine::check_devices() const {
   for (const auto& entry : request_.module->named_parameters())
     check("parameter", entry.key(), entry.value());
   for (const auto& entry : request_.module->named_buffers()) check("buffer", entry.key(), entry.value());
+}
+
+std::vector<at::Tensor> GraphEngine::all_parameters() const {
+  auto all = request_.module->parameters();
+  for (const auto& group : request_.optimizer->param_groups())
+    all.insert(all.end(), group.params().begin(), group.params().end());
+  return all;
 }
 
 std::vector<const void*> GraphEngine::addresses() const {
@@ -181,9 +197,11 @@ void GraphEngine::backward(const at::Tensor& loss) const {
   if (!inputs.empty()) loss.backward({}, c10::nullopt, false, inputs);
 }
 
-void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
+void GraphEngine::warm_up(const Inputs& inputs, const Key& key, probe::Undo& weights) {
   clear_gradients();
-  {  // gradients, from which it is known which parameters are trained
+  // Gradients, from which it is known which parameters are trained. Weights that the loss writes are watched
+  // here alone: what it writes once it writes always, and later they have been moved.
+  weights.watch([&] {
     at::autocast::clear_cache();
     const at::AutoGradMode with_gradients(true);
     const auto loss = request_.loss(*request_.module, request_.prepared(inputs));
@@ -198,8 +216,13 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
           "GraphedStep: the loss does not need gradients: compute it from parameters that require them.");
     if (!loss.is_cuda())
       throw Error("GraphedStep: the loss is on the CPU and the parameters are on a GPU: compute it there.");
+    const auto drawn = [&] {
+      return at::cuda::detail::getDefaultCUDAGenerator(device_.index()).get_offset();
+    };
+    const auto drawn_before = drawn();
     backward(loss);
-  }
+    backward_draws_ = drawn() != drawn_before;
+  });
   Access::check_gradients(*request_.optimizer);
   Access::require_a_gradient(*request_.optimizer, "GraphedStep");
   work().arrange(*request_.optimizer);
@@ -230,7 +253,7 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key) {
 void GraphEngine::record(Captured& result) {
   auto state = c10::make_intrusive<at::CUDAGeneratorState>();
   const GeneratorScope scope(device_, state);
-  const c10::cuda::CUDAStreamGuard on_stream(stream_);
+  const c10::cuda::CUDAStreamGuard on_stream(stream_.get());
   const auto pool = at::cuda::graph_pool_handle();
   result.graph = std::make_unique<at::cuda::CUDAGraph>();
   // Other threads of the program may use the device meanwhile.

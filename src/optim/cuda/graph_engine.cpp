@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "../access.h"
@@ -21,7 +22,7 @@ namespace cuda {
 
 GraphEngine::GraphEngine(GraphRequest request)
     : Engine(std::move(request)),
-      stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device_.index())),
+      stream_(std::get<1>(c10::cuda::CUDAStream::priority_range()), device_),
       most_streams_(request_.options.streams() < 0 ? 8 : request_.options.streams()) {
   why_not = "no step has been taken yet";
   if (!request_.options.capture()) {
@@ -79,6 +80,11 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
     give_up("group_by_group with several groups takes turns between probes and updates");
   if (s_adam() != nullptr && Access::wide(*s_adam()).source() && !impossible_)
     give_up("a direction source of the caller's is asked anew in each step");
+  const bool dense = std::all_of(inputs.begin(), inputs.end(), [](const at::Tensor& input) {
+    return input.defined() && input.layout() == at::kStrided && !input.is_nested();
+  });
+  if (!dense && !impossible_)
+    give_up("an input is sparse, nested or undefined, so it is nowhere for a graph to read");
   if (impossible_) return eager_step(on_device(inputs), brake);
   const bool moved = buffers_ && !buffers_->fits(*request_.module, Access::buffers(optimizer));
   const bool in_use = !captured_.empty() || !replicas_.empty();
@@ -123,7 +129,7 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
 
 GraphedStep::Inputs GraphEngine::on_device(const Inputs& inputs) const {
   Inputs moved;
-  for (const auto& input : inputs) moved.push_back(input.to(device_));
+  for (const auto& input : inputs) moved.push_back(input.defined() ? input.to(device_) : input);
   return moved;
 }
 
@@ -131,6 +137,8 @@ GraphEngine::Key GraphEngine::key_of(const Inputs& inputs, bool probing) const {
   Key key;
   for (const auto& input : inputs) {
     key.shapes.push_back(input.sizes().vec());
+    key.strides.push_back(input.is_non_overlapping_and_dense() ? input.strides().vec()
+                                                               : std::vector<std::int64_t>());
     key.types.push_back(input.scalar_type());
   }
   for (const auto& module : request_.module->modules()) key.training.push_back(module->is_training());

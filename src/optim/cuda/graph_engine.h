@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "../../probe/precision.h"
+#include "../../probe/writes.h"
 #include "../graphed_step.h"
 #include "device_optimizer.h"
+#include "own_stream.h"
 #include "replicas.h"
 
 namespace sadam::optim::cuda {
@@ -36,6 +38,7 @@ class GraphEngine : public GraphedStep::Engine {
   /// What a graph was captured for. Another step needs another graph.
   struct Key {
     std::vector<std::vector<std::int64_t>> shapes;
+    std::vector<std::vector<std::int64_t>> strides;  // of those without gaps, which the graph's have, too
     std::vector<at::ScalarType> types;
     std::vector<bool> training;  // the mode of each module
     bool probing = false;
@@ -43,9 +46,9 @@ class GraphEngine : public GraphedStep::Engine {
     probe::PrecisionState precision;
     bool deterministic = false;
     bool operator==(const Key& other) const {
-      return shapes == other.shapes && types == other.types && training == other.training &&
-             probing == other.probing && options == other.options && precision == other.precision &&
-             deterministic == other.deterministic;
+      return shapes == other.shapes && strides == other.strides && types == other.types &&
+             training == other.training && probing == other.probing && options == other.options &&
+             precision == other.precision && deterministic == other.deterministic;
     }
   };
 
@@ -65,7 +68,7 @@ class GraphEngine : public GraphedStep::Engine {
   Captured* find(const Key& key);
   Captured* capture(const Key& key, const Inputs& inputs);
   void record(Captured& captured);
-  void warm_up(const Inputs& inputs, const Key& key);
+  void warm_up(const Inputs& inputs, const Key& key, probe::Undo& weights);
   void replay(Captured& captured, const Inputs& inputs);
   void give_up(const std::string& reason);
 
@@ -77,10 +80,11 @@ class GraphEngine : public GraphedStep::Engine {
   at::Tensor evaluate(torch::nn::Module& module, const Inputs& prepared) const;
   void make_replicas(const Key& key);
   void check_devices() const;
+  std::vector<at::Tensor> all_parameters() const;  // the module's and the optimizer's
   std::vector<const void*> addresses() const;
   void backward(const at::Tensor& loss) const;
   /// Why probes cannot be evaluated beside the base evaluation, on replicas like this one; "" if they can.
-  std::string objection_to(const Replica& replica, const Inputs& inputs) const;
+  std::string objection_to(const Replica& replica, const Inputs& inputs);
   void drop_replicas();
   void abandon(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t pool, bool ending) const;
   Inputs on_device(const Inputs& inputs) const;
@@ -91,17 +95,18 @@ class GraphEngine : public GraphedStep::Engine {
   void clear_gradients() const;
   GroupRange groups() const;
 
-  c10::cuda::CUDAStream stream_;  // of warm-ups and captures
+  OwnStream stream_;  // of warm-ups and captures
   std::vector<std::unique_ptr<Captured>> captured_;
   std::vector<const void*> parameters_;  // where those of the module were when it was captured
   std::unique_ptr<Buffers> buffers_;
   std::vector<Replica> replicas_;
-  std::vector<c10::cuda::CUDAStream> streams_;  // theirs, kept: libraries hold workspaces for each they see
+  std::vector<OwnStream> streams_;  // theirs, kept
   bool replicas_made_ = false;
   Key replicas_key_;  // what they were made for
   std::int64_t replicas_layout_ = 0;
   std::shared_ptr<DeviceWork> replicas_work_;
   std::int64_t most_streams_;
+  bool backward_draws_ = false;  // random numbers
   bool impossible_ = false;
 };
 

@@ -1,7 +1,8 @@
 // Which replicas a captured step probes on, and whether its loss can be evaluated there.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/rand_like.h>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <ATen/ops/rand.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
@@ -14,7 +15,7 @@
 
 #include "../../probe/forward_state.h"
 #include "../../probe/precision.h"
-#include "../../probe/written_memory.h"
+#include "../../probe/writes.h"
 #include "../access.h"
 #include "graph_engine.h"
 
@@ -27,6 +28,60 @@ int priority_of(std::int64_t i) {
   const auto greatest = std::get<1>(c10::cuda::CUDAStream::priority_range());  // −3, say
   return static_cast<int>(std::min<std::int64_t>(0, greatest + 1 + i / 2));
 }
+
+// By up to a tenth and away from zero, so that what is positive stays so. The same numbers in each call, and
+// none of torch's default generator.
+void move_weights(const TensorPairs& to_from) {
+  if (to_from.empty()) return;
+  auto generator = at::make_generator<at::CUDAGeneratorImpl>(to_from.front().first.device().index());
+  generator.set_current_seed(1);
+  for (const auto& [to, from] : to_from)
+    to.copy_(from + at::rand(from.sizes(), generator, from.options()) * (0.1 * from + 0.001));
+}
+
+// The weights of the replica, in all their copies, from its own.
+void move_weights(const Replica& replica) {
+  TensorPairs first;
+  TensorPairs others;
+  for (const auto& copies : replica.weights) {
+    for (const auto& copy : copies) {
+      if (&copy == &copies.front())
+        first.emplace_back(copy.variable_data(), copy.variable_data());
+      else
+        others.emplace_back(copy.variable_data(), copies.front().variable_data());
+    }
+  }
+  move_weights(first);
+  for (const auto& [to, from] : others) to.copy_(from);
+}
+
+// While it lives, the module has other weights. The replica has kept them.
+class MovedWeights {
+ public:
+  MovedWeights(const Items& items, const Replica& replica) {
+    for (std::size_t i = 0; i < items.size(); ++i)
+      if (!replica.weights[i].empty())
+        weights_.emplace_back(items[i].parameter.variable_data(), replica.weights[i].front().variable_data());
+    try {
+      move_weights(weights_);
+    } catch (...) {
+      copy_tensors(weights_);
+      throw;
+    }
+  }
+  ~MovedWeights() {
+    try {
+      copy_tensors(weights_);
+    } catch (const std::exception& error) {
+      TORCH_WARN("sadam: the weights could not be put back: ", error.what());
+    }
+  }
+  MovedWeights(const MovedWeights&) = delete;
+  MovedWeights& operator=(const MovedWeights&) = delete;
+
+ private:
+  TensorPairs weights_;
+};
 
 }  // namespace
 
@@ -45,6 +100,8 @@ void GraphEngine::make_replicas(const Key& key) {
   auto wanted = std::min(most_streams_, probes_of(whole));
   if (is_chained()) wanted = std::min<std::int64_t>(wanted, 1);
   if (wanted == 0 || is_along_step(whole)) return;
+  // Fresh noise: the probes draw after the backward pass, and not before.
+  if (backward_draws_ && whole.noise() == ProbeNoise::fresh) return;
   if (!can_be_replicated(*request_.module, work().items(), *buffers_)) return;
   std::size_t free = 0;
   std::size_t total = 0;
@@ -55,9 +112,9 @@ void GraphEngine::make_replicas(const Key& key) {
   try {
     for (std::int64_t i = 0; i < wanted; ++i) {
       const auto known = static_cast<std::int64_t>(streams_.size());
-      if (i == known) streams_.push_back(c10::cuda::getStreamFromPool(priority_of(i), device_.index()));
-      replicas_.push_back(
-          make_replica(*request_.module, work().items(), *buffers_, streams_[static_cast<std::size_t>(i)]));
+      if (i == known) streams_.emplace_back(priority_of(i), device_);
+      replicas_.push_back(make_replica(*request_.module, work().items(), *buffers_,
+                                       streams_[static_cast<std::size_t>(i)].get()));
     }
   } catch (const c10::OutOfMemoryError&) {  // in place, then
     replicas_.clear();
@@ -70,40 +127,47 @@ void GraphEngine::make_replicas(const Key& key) {
   }
 }
 
-// Two things are asked. A loss that remembers a module instead of using the one that it is given would see
-// none of the probes: it is the same whatever the weights of the replica. (They are changed by little and
-// upwards, so that what is positive stays so.) And evaluations that write to the same memory, as to a tensor
-// that a module has and has not registered, would disturb each other.
-std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inputs) const {
+// Two things are asked. Is the loss of a replica that of the module, with their weights and with others? It
+// is not if the loss remembers a module instead of using the one that it is given, or if clone() does not
+// copy all of it. And would evaluations at the same time disturb each other, because they write to the same
+// memory (a tensor that the module has and has not registered) or to weights that others read?
+std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inputs) {
   const at::NoGradGuard no_grad;
   const probe::FullPrecision precision(/*cuda=*/true);  // as the probes have
   const auto prepared = request_.prepared(inputs);
   buffers_->keep();
   const probe::ForwardState before(buffers_->live, device_);
-  const auto start_again = [&] {
+  const auto evaluated = [&](torch::nn::Module& module) {
     before.restore();
     copy_tensors(replica.buffers);
+    double loss = 0;
+    probe::WrittenMemory written([&] { loss = evaluate(module, prepared).item<double>(); });
+    return std::make_pair(loss, std::move(written));
   };
-  start_again();
-  double first = 0;
-  const probe::WrittenMemory by_replica([&] { first = evaluate(*replica.module, prepared).item<double>(); });
-  start_again();
-  const probe::WrittenMemory by_module([&] { evaluate(*request_.module, prepared); });
-  for (const auto& copies : replica.weights) {
-    if (copies.empty()) continue;
-    const auto weights = copies.front().variable_data();
-    const auto changed = weights + 0.01 * (weights.abs() + 0.1) * at::rand_like(weights);
-    for (const auto& copy : copies) copy.variable_data().copy_(changed);
+  const auto differ = [](double a, double b) {
+    return std::abs(a - b) > 1e-5 * std::max(std::abs(a), std::abs(b));
+  };
+  const auto of_replica = evaluated(*replica.module);
+  const auto of_module = evaluated(*request_.module);
+  double moved_module = 0;
+  {
+    const MovedWeights moved(work().items(), replica);
+    moved_module = evaluated(*request_.module).first;
   }
-  start_again();
-  const double second = evaluate(*replica.module, prepared).item<double>();
+  move_weights(replica);
+  const double moved_replica = evaluated(*replica.module).first;
   before.restore();
-  if (std::abs(first - second) <= 1e-6 * std::abs(first))
-    return "the loss is the same whatever the weights of the module that it is given: let it use its "
-           "argument";
-  if (by_replica.overlaps(by_module))
-    return "the loss writes to tensors that copies of the module share: register those of the module as "
-           "buffers, in reset(), and write to no others";
+  if (differ(of_replica.first, of_module.first) || differ(moved_replica, moved_module))
+    return "a copy of the module has another loss: let the loss use the module that it is given and no "
+           "other, "
+           "and let clone() copy all of it";
+  const auto parameters = request_.module->parameters();
+  if (of_replica.second.overlaps(of_module.second) ||
+      std::any_of(parameters.begin(), parameters.end(),
+                  [&](const at::Tensor& parameter) { return of_module.second.has(parameter); }))
+    return "the loss writes to weights, or to tensors that copies of the module share: let it write to "
+           "nothing "
+           "but buffers that are registered in reset()";
   return "";
 }
 

@@ -93,8 +93,9 @@ at::Tensor GraphEngine::enqueue(const Inputs& inputs, bool probing, bool apply,
   backward(loss);
   device.launches().count_non_finite_gradients();
   if (in_place) {
+    const auto drawn_in_all = generator != nullptr ? generator->offset_intragraph_ : 0;
     probe_in_place(loss.detach(), prepared, rewind, /*recording=*/generator != nullptr);
-    if (generator != nullptr && shared) generator->offset_intragraph_ = drawn_after;
+    if (generator != nullptr && shared) generator->offset_intragraph_ = drawn_in_all;
   } else if (probing && numbers.shape().slopes) {
     const auto rule = directions_of(Access::wide(*s_adam()), 0);
     for (std::int64_t i = 0; i < probes_of(Access::wide(*s_adam())); ++i)

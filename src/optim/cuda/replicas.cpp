@@ -36,7 +36,8 @@ std::vector<at::Tensor> all_buffers(const torch::nn::Module& module,
 }  // namespace
 
 Buffers::Buffers(const torch::nn::Module& module, const std::vector<at::Tensor>& protected_buffers) {
-  for (const auto& buffer : all_buffers(module, protected_buffers)) {
+  own = all_buffers(module, protected_buffers);
+  for (const auto& buffer : own) {
     live.push_back(buffer.variable_data());
     before.push_back(at::empty_like(live.back()));
   }
@@ -75,7 +76,6 @@ Replica make_replica(const torch::nn::Module& module, const Items& items, const 
                      const c10::cuda::CUDAStream& stream) {
   const at::NoGradGuard no_grad;
   Replica replica{module.clone(), {}, {}, {}, {}, stream};
-  for (auto& parameter : replica.module->parameters()) parameter.set_requires_grad(false);
 
   std::unordered_map<Impl, std::size_t> item_of;
   for (std::size_t i = 0; i < items.size(); ++i) item_of[items[i].parameter.unsafeGetTensorImpl()] = i;
@@ -83,6 +83,7 @@ Replica make_replica(const torch::nn::Module& module, const Items& items, const 
   const auto copies = replica.module->named_parameters();
   for (const auto& entry : module.named_parameters()) {
     const auto copy = copies[entry.key()];
+    copy.set_requires_grad(entry.value().requires_grad());  // a loss may ask for it
     const auto found = item_of.find(entry.value().unsafeGetTensorImpl());
     if (found != item_of.end())
       replica.weights[found->second].push_back(copy);

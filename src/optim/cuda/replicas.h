@@ -17,7 +17,8 @@ using TensorPairs = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
 /// A module's buffers and their copies from before the base evaluation.
 struct Buffers {
-  std::vector<at::Tensor> live;    ///< the module's own and all that the optimizer protects, each once
+  std::vector<at::Tensor> own;     ///< the module's and all that the optimizer protects, each once
+  std::vector<at::Tensor> live;    ///< their memory
   std::vector<at::Tensor> before;  ///< copies, in the same order
 
   Buffers(const torch::nn::Module& module, const std::vector<at::Tensor>& protected_buffers);

@@ -1,4 +1,4 @@
-#include "probe/written_memory.h"
+#include "probe/writes.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -70,14 +70,58 @@ TEST(WrittenMemory, IsNotLookedAtAnyMoreAfterAnException) {
   EXPECT_TRUE(race([&] { shared.add_(1); }, [&] { shared.add_(1); }));
 }
 
-TEST(WrittenMemory, IsStillLookedAtAfterAnotherLook) {
-  auto shared = torch::zeros({4});
-  const WrittenMemory direct([&] { shared.add_(1); });
+TEST(WrittenMemory, IsThatOfALookWithinALookToo) {
+  auto one = torch::zeros({4});
+  auto another = torch::zeros({4});
   const WrittenMemory outer([&] {
-    const WrittenMemory another([] {});
-    shared.add_(1);
+    const WrittenMemory inner([&] { one.add_(1); });
+    EXPECT_TRUE(inner.has(one));
+    another.add_(1);
+    EXPECT_FALSE(inner.has(another));
   });
-  EXPECT_TRUE(direct.overlaps(outer));
+  EXPECT_TRUE(outer.has(one));
+  EXPECT_TRUE(outer.has(another));
+  EXPECT_FALSE(outer.has(torch::zeros({4})));
+  EXPECT_FALSE(outer.has(torch::Tensor()));
+}
+
+TEST(Undo, PutsBackWhatWasChangedAndOnlyThat) {
+  const auto flat = torch::arange(6.0);
+  auto changed = torch::tensor({1.5, 2.5}).set_requires_grad(true);
+  auto twice = torch::tensor({3.5});
+  auto left_alone = torch::tensor({4.5});
+  auto first = flat.slice(0, 0, 3);
+  auto rest = flat.slice(0, 3);
+  Undo undo({changed, twice, left_alone, first, rest, torch::Tensor()});
+  undo.watch([&] {
+    const torch::NoGradGuard no_grad;
+    changed.mul_(2);
+    twice.add_(1);
+    twice.add_(1);
+    rest.zero_();
+    const Undo unrelated({twice});
+  });
+  undo.watch([&] { first.zero_(); });
+  left_alone.data_ptr<float>()[0] = 5;  // not through torch
+  const auto version = changed._version();
+  undo.restore();
+  EXPECT_EQ(changed._version(), version);
+  EXPECT_TRUE(torch::equal(changed, torch::tensor({1.5, 2.5})));
+  EXPECT_EQ(twice.item<float>(), 3.5f);
+  EXPECT_EQ(left_alone.item<float>(), 5);
+  EXPECT_TRUE(torch::equal(flat, torch::arange(6.0)));
+}
+
+TEST(Undo, PutsBackWhatWorkThatFailedHadChanged) {
+  auto changed = torch::tensor({1.5});
+  Undo undo({changed});
+  EXPECT_THROW(undo.watch([&] {
+    changed.zero_();
+    throw std::runtime_error("no");
+  }),
+               std::runtime_error);
+  undo.restore();
+  EXPECT_EQ(changed.item<float>(), 1.5f);
 }
 
 }  // namespace
