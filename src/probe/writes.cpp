@@ -36,6 +36,16 @@ class Watch {
   }
 
  private:
+  // The schemas of batch norms do not say it.
+  static bool is_running(const c10::Argument& argument, const std::vector<c10::Argument>& arguments,
+                         c10::ArrayRef<const c10::IValue> values) {
+    if (argument.name() != "running_mean" && argument.name() != "running_var") return false;
+    for (std::size_t i = 0; i < std::min(arguments.size(), values.size()); ++i)
+      if (arguments[i].name() == "training" || arguments[i].name() == "use_input_stats")
+        return values[i].isBool() && values[i].toBool();
+    return false;
+  }
+
   // Torch calls back a plain function.
   static std::unique_ptr<at::ObserverContext> before_operator(const at::RecordFunction& function) {
     const auto schema = function.operator_schema();
@@ -44,7 +54,8 @@ class Watch {
     const auto values = function.inputs();
     for (std::size_t i = 0; i < std::min(arguments.size(), values.size()); ++i) {
       const auto* const alias = arguments[i].alias_info();
-      if (alias == nullptr || !alias->isWrite()) continue;
+      const bool is_written = alias != nullptr && alias->isWrite();
+      if (!is_written && !is_running(arguments[i], arguments, values)) continue;
       if (values[i].isTensor()) tell(values[i].toTensor());
       if (values[i].isTensorList())
         for (const at::Tensor& tensor : values[i].toTensorVector()) tell(tensor);
@@ -97,19 +108,21 @@ bool WrittenMemory::has(const at::Tensor& tensor) const {
 }
 
 Undo::Undo(const std::vector<at::Tensor>& tensors) {
-  for (const auto& tensor : tensors)
-    if (tensor.defined() && tensor.has_storage())
-      tensors_[tensor.storage().unsafeGetStorageImpl()].push_back(tensor);
+  for (const auto& tensor : tensors) {
+    if (!tensor.defined() || !tensor.has_storage()) continue;
+    const auto memory = tensor.variable_data();
+    tensors_.emplace_back(tensor, memory);
+    unchanged_[memory.storage().unsafeGetStorageImpl()].push_back(memory);
+  }
 }
 
 void Undo::watch(const std::function<void()>& work) {
   const Watch watch([this](const at::Tensor& tensor) {
-    const auto found = tensors_.find(tensor.storage().unsafeGetStorageImpl());
-    if (found == tensors_.end()) return;
+    const auto found = unchanged_.find(tensor.storage().unsafeGetStorageImpl());
+    if (found == unchanged_.end()) return;
     const at::NoGradGuard no_grad;
-    for (const auto& changing : found->second)
-      copies_.emplace_back(changing, changing.variable_data().clone());
-    tensors_.erase(found);
+    for (const auto& memory : found->second) copies_.emplace_back(memory, memory.clone());
+    unchanged_.erase(found);
   });
   work();
   watch.rethrow();
@@ -117,7 +130,9 @@ void Undo::watch(const std::function<void()>& work) {
 
 void Undo::restore() const {
   const at::NoGradGuard no_grad;
-  for (const auto& [tensor, copy] : copies_) tensor.variable_data().copy_(copy);
+  for (const auto& [memory, copy] : copies_) memory.copy_(copy);
+  for (const auto& [tensor, memory] : tensors_)
+    if (!tensor.is_alias_of(memory)) tensor.set_data(memory);
 }
 
 }  // namespace sadam::probe

@@ -13,7 +13,7 @@
 
 namespace sadam::probe {
 
-/// The memory that is written while some work is done.
+/// The memory that is written while some work is done. (Batch norms count as writing their statistics.)
 class WrittenMemory {
  public:
   explicit WrittenMemory(const std::function<void()>& work);
@@ -29,8 +29,8 @@ class WrittenMemory {
   std::unordered_map<const c10::StorageImpl*, c10::weak_intrusive_ptr<c10::StorageImpl>> storages_;
 };
 
-/// Tensors that can be put back as they were before some work was done, for the price of a copy of those that
-/// it changes.
+/// Tensors that can be put back as they were before some work was done, in the memory that they had, for the
+/// price of a copy of those that it changes.
 class Undo {
  public:
   explicit Undo(const std::vector<at::Tensor>& tensors);
@@ -40,8 +40,9 @@ class Undo {
   void restore() const;
 
  private:
-  std::unordered_map<const c10::StorageImpl*, std::vector<at::Tensor>> tensors_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  // of those that were changed
+  std::vector<std::pair<at::Tensor, at::Tensor>> tensors_;  // each with its memory
+  std::unordered_map<const c10::StorageImpl*, std::vector<at::Tensor>> unchanged_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  // to be copied back: to, from
 };
 
 }  // namespace sadam::probe

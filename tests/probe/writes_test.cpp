@@ -52,6 +52,12 @@ TEST(WrittenMemory, OfABatchNormIsThatOfItsBuffers) {
   const auto x = torch::randn({5, 3});
   EXPECT_TRUE(race([&] { norm->forward(x); }, [&] { norm->forward(x); }));
   EXPECT_FALSE(race([&] { norm->forward(x); }, [&] { copy->forward(x); }));
+  const auto mean = torch::zeros({3});
+  const auto variance = torch::ones({3});
+  for (const bool training : {true, false}) {
+    const auto work = [&] { torch::batch_norm(x, {}, {}, mean, variance, training, 0.1, 1e-5, false); };
+    EXPECT_EQ(race(work, work), training);
+  }
 }
 
 TEST(WrittenMemory, IsNotLookedAtBeforeAndAfterOrOnOtherThreads) {
@@ -110,6 +116,22 @@ TEST(Undo, PutsBackWhatWasChangedAndOnlyThat) {
   EXPECT_EQ(twice.item<float>(), 3.5f);
   EXPECT_EQ(left_alone.item<float>(), 5);
   EXPECT_TRUE(torch::equal(flat, torch::arange(6.0)));
+}
+
+TEST(Undo, PutsBackTheMemoryOfATensorThatWasReplaced) {
+  auto replaced = torch::tensor({1.5, 2.5}).set_requires_grad(true);
+  const auto* const memory = replaced.data_ptr();
+  Undo undo({replaced});
+  undo.watch([&] {
+    const torch::NoGradGuard no_grad;
+    replaced.mul_(3);
+    replaced.set_data(torch::tensor({7.5, 8.5}));
+    replaced.mul_(2);
+  });
+  undo.restore();
+  EXPECT_EQ(replaced.data_ptr(), memory);
+  EXPECT_TRUE(torch::equal(replaced, torch::tensor({1.5, 2.5})));
+  EXPECT_TRUE(replaced.requires_grad());
 }
 
 TEST(Undo, PutsBackWhatWorkThatFailedHadChanged) {

@@ -211,13 +211,13 @@ std::int64_t DeviceOptimizer::probe_in_place(SAdam& optimizer, const Round& roun
   const auto launch = launches();
   const InPlace scope(*this, groups, shared ? &Access::buffers(optimizer) : nullptr, numbers_->device());
   const probe::FullPrecision precision(/*cuda=*/true);
-  std::vector<std::pair<at::Tensor, at::Tensor>> buffers;
-  if (shared)
-    for (std::size_t i = 0; i < before.buffers().size(); ++i)
-      buffers.emplace_back(before.buffers()[i].variable_data(), before.copies()[i]);
   const auto evaluate = [&](const at::Tensor& into) {
     if (shared) {
       before.restore_generators();
+      std::vector<std::pair<at::Tensor, at::Tensor>>
+          buffers;  // where they are now: a closure may replace them
+      for (std::size_t i = 0; i < before.buffers().size(); ++i)
+        buffers.emplace_back(before.buffers()[i].variable_data(), before.copies()[i]);
       copy_tensors(buffers);
     }
     at::autocast::clear_cache();

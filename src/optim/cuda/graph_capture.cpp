@@ -35,6 +35,11 @@ std::string reason_of(const std::exception& error) {
          line + ")";
 }
 
+// Thrown where a step cannot be captured.
+struct Impossible {
+  std::string why;
+};
+
 // While it lives, torch's default generator of a device draws from another state.
 class GeneratorScope {
  public:
@@ -53,7 +58,8 @@ class GeneratorScope {
   at::Generator original_;
 };
 
-// While it lives, backward passes run on the thread that calls for them.
+// While it lives, backward passes run on the thread that calls for them and not on autograd's, where CUDA
+// would let them do what no graph can repeat.
 class OneThread {
  public:
   OneThread() : many_(state().get_multithreading_enabled()) { state().set_multithreading_enabled(false); }
@@ -78,6 +84,7 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
   if (captured_.size() >= kMostGraphs) captured_.clear();
   check_devices();
   parameters_ = addresses();
+  const OneThread one_thread;
   const auto streams_wanted = most_streams_;
   for (;;) {
     // All that the evaluations change is put back, whatever happens.
@@ -123,6 +130,10 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       c10::cuda::device_synchronize();
       // What the warm-up has left behind cannot be given to the graph, whose memory is its own.
       c10::cuda::CUDACachingAllocator::emptyCache();
+    } catch (const Impossible& impossible) {
+      undo();
+      give_up(impossible.why);
+      return nullptr;
     } catch (const c10::OutOfMemoryError&) {
       undo();
       if (make_do_with_less()) continue;
@@ -132,10 +143,6 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       undo();
       most_streams_ = streams_wanted;
       throw;
-    }
-    if (!buffers_->fits(*request_.module, Access::buffers(*request_.optimizer))) {
-      give_up("the forward pass replaces buffers instead of writing to them");
-      return nullptr;
     }
     try {
       record(*result);
@@ -186,10 +193,8 @@ std::vector<const void*> GraphEngine::addresses() const {
 }
 
 // Of the optimizer's parameters alone: gradients of others would be written to memory that the graph does not
-// own. On this thread and not on autograd's, where CUDA would let a backward pass do what no graph can
-// repeat.
+// own.
 void GraphEngine::backward(const at::Tensor& loss) const {
-  const OneThread one_thread;
   std::vector<at::Tensor> inputs;
   for (const auto& group : request_.optimizer->param_groups())
     for (const auto& parameter : group.params())
@@ -223,6 +228,8 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key, probe::Undo& wei
     backward(loss);
     backward_draws_ = drawn() != drawn_before;
   });
+  if (addresses() != parameters_ || !buffers_->fits(*request_.module, Access::buffers(*request_.optimizer)))
+    throw Impossible{"the forward pass replaces weights or buffers instead of writing to them"};
   Access::check_gradients(*request_.optimizer);
   Access::require_a_gradient(*request_.optimizer, "GraphedStep");
   work().arrange(*request_.optimizer);
@@ -235,6 +242,10 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key, probe::Undo& wei
       std::string objection;
       try {
         if (!replicas_.empty()) objection = objection_to(replicas_.front(), inputs);
+      } catch (const c10::OutOfMemoryError&) {  // in place, then
+        drop_replicas();
+        most_streams_ = 0;
+        c10::cuda::CUDACachingAllocator::emptyCache();
       } catch (...) {
         drop_replicas();  // they have not been checked
         throw;

@@ -29,14 +29,17 @@ int priority_of(std::int64_t i) {
   return static_cast<int>(std::min<std::int64_t>(0, greatest + 1 + i / 2));
 }
 
-// By up to a tenth and away from zero, so that what is positive stays so. The same numbers in each call, and
-// none of torch's default generator.
+// By up to a hundredth of them, and up by up to a thousandth, so that what is positive stays so. The same
+// numbers in each call, and none of torch's default generator.
 void move_weights(const TensorPairs& to_from) {
   if (to_from.empty()) return;
   auto generator = at::make_generator<at::CUDAGeneratorImpl>(to_from.front().first.device().index());
   generator.set_current_seed(1);
-  for (const auto& [to, from] : to_from)
-    to.copy_(from + at::rand(from.sizes(), generator, from.options()) * (0.1 * from + 0.001));
+  for (const auto& [to, from] : to_from) {
+    const auto random = at::rand(from.sizes(), generator, from.options()).mul_(0.01);
+    to.copy_(from);
+    to.addcmul_(to, random).add_(random, 0.1);
+  }
 }
 
 // The weights of the replica, in all their copies, from its own.
@@ -145,8 +148,15 @@ std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inpu
     return std::make_pair(loss, std::move(written));
   };
   const auto differ = [](double a, double b) {
-    return std::abs(a - b) > 1e-5 * std::max(std::abs(a), std::abs(b));
+    return std::isfinite(a) != std::isfinite(b) ||
+           std::abs(a - b) > 1e-5 * std::max(std::abs(a), std::abs(b));
   };
+  TensorPairs weights;
+  for (std::size_t i = 0; i < replica.weights.size(); ++i)
+    for (const auto& copy : replica.weights[i])
+      weights.emplace_back(copy.variable_data(), work().items()[i].parameter.variable_data());
+  copy_tensors(weights);
+  copy_tensors(replica.frozen);
   const auto of_replica = evaluated(*replica.module);
   const auto of_module = evaluated(*request_.module);
   double moved_module = 0;

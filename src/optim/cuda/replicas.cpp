@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/ops/empty_like.h>
+#include <sadam/error.h>
 
 #include <algorithm>
 #include <string>
@@ -83,6 +84,7 @@ Replica make_replica(const torch::nn::Module& module, const Items& items, const 
   const auto copies = replica.module->named_parameters();
   for (const auto& entry : module.named_parameters()) {
     const auto copy = copies[entry.key()];
+    if (copy.is_alias_of(entry.value())) throw Error("its copy has the same weights");
     copy.set_requires_grad(entry.value().requires_grad());  // a loss may ask for it
     const auto found = item_of.find(entry.value().unsafeGetTensorImpl());
     if (found != item_of.end())

@@ -50,7 +50,8 @@ TEST(Unusual, ABackwardPassThatDrawsRandomNumbers) {
     auto features = net.conv->forward(batch[0]);
     if (features.requires_grad())
       features.register_hook([](const torch::Tensor& g) { return g + 0.1 * torch::randn_like(g); });
-    return features.abs().mean() + net.fc->forward(torch::relu(features).flatten(1)).square().mean();
+    const auto dropped = torch::dropout(torch::relu(features), 0.25, /*train=*/true);
+    return features.abs().mean() + net.fc->forward(dropped.flatten(1)).square().mean();
   };
   const SAdamOptions shared = SAdamOptions(1e-2).probes(3);
   const SAdamOptions fresh = SAdamOptions(1e-2).probes(3).noise(ProbeNoise::fresh);
@@ -181,6 +182,32 @@ TEST(Unusual, ACopyThatIsAnotherNetwork) {
       [&](int) { return Batch{x}; }, {0});
 }
 
+/// Its copies have its weights themselves, or others.
+struct OwnCloneImpl : torch::nn::Module {
+  explicit OwnCloneImpl(bool is_shallow) : shallow(is_shallow) {
+    fc = register_module("fc", torch::nn::Linear(4, 3));
+  }
+  std::shared_ptr<torch::nn::Module> clone(const std::optional<torch::Device>& device) const override {
+    if (shallow) return std::make_shared<OwnCloneImpl>(*this);
+    auto other = std::make_shared<OwnCloneImpl>(false);
+    other->to(device.value_or(torch::kCUDA));
+    return other;
+  }
+  bool shallow;
+  torch::nn::Linear fc{nullptr};
+};
+TORCH_MODULE(OwnClone);
+
+TEST(Unusual, ACloneThatCopiesNoWeights) {
+  SADAM_NEEDS_GPU();
+  const auto x = torch::ones({5, 4}, torch::kCUDA);
+  for (const bool shallow : {true, false})
+    expect_eager_results<OwnCloneImpl>(
+        [&] { return OwnClone(shallow); },
+        [](OwnCloneImpl& net, const Batch& batch) { return net.fc->forward(batch[0]).square().mean(); },
+        [&](int) { return Batch{x}; }, {shallow ? 0 : 3});
+}
+
 // Steps that cannot be captured.
 template <class Impl>
 void expect_no_capture(const std::function<torch::nn::ModuleHolder<Impl>()>& make,
@@ -253,7 +280,28 @@ TEST(Unusual, AForwardPassThatReplacesBuffersIsTakenEagerly) {
   expect_no_capture<ReplacingImpl>(
       [] { return Replacing(); },
       [](ReplacingImpl& net, const Batch& batch) { return net.forward(batch[0]).square().mean(); },
-      [&](int i) { return Batch{x * (i + 1)}; }, "replaces buffers");
+      [&](int i) { return Batch{x * (i + 1)}; }, "replaces weights or buffers");
+}
+
+/// Shortens its weights before it uses them.
+struct RenormingImpl : torch::nn::Cloneable<RenormingImpl> {
+  RenormingImpl() { reset(); }
+  void reset() override { fc = register_module("fc", torch::nn::Linear(4, 3)); }
+  torch::Tensor forward(const torch::Tensor& x) {
+    fc->weight.set_data(torch::renorm(fc->weight.detach(), 2, 0, 0.5));
+    return fc->forward(x);
+  }
+  torch::nn::Linear fc{nullptr};
+};
+TORCH_MODULE(Renorming);
+
+TEST(Unusual, AForwardPassThatReplacesWeightsIsTakenEagerly) {
+  SADAM_NEEDS_GPU();
+  const auto x = torch::ones({5, 4}, torch::kCUDA);
+  expect_no_capture<RenormingImpl>(
+      [] { return Renorming(); },
+      [](RenormingImpl& net, const Batch& batch) { return net.forward(batch[0]).square().mean(); },
+      [&](int i) { return Batch{x * (i + 1)}; }, "replaces weights or buffers");
 }
 
 bool is_capturing(cudaStream_t stream) {
