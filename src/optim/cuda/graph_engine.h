@@ -25,6 +25,11 @@ inline std::string first_line_of(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
+/// Thrown where a step cannot be captured.
+struct Impossible {
+  std::string why;
+};
+
 class GraphEngine : public GraphedStep::Engine {
  public:
   explicit GraphEngine(GraphRequest request);

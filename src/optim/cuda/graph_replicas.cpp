@@ -169,15 +169,13 @@ std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inpu
   before.restore();
   if (differ(of_replica.first, of_module.first) || differ(moved_replica, moved_module))
     return "a copy of the module has another loss: let the loss use the module that it is given and no "
-           "other, "
-           "and let clone() copy all of it";
+           "other, and let clone() copy all of it";
   const auto parameters = request_.module->parameters();
   if (of_replica.second.overlaps(of_module.second) ||
       std::any_of(parameters.begin(), parameters.end(),
                   [&](const at::Tensor& parameter) { return of_module.second.has(parameter); }))
     return "the loss writes to weights, or to tensors that copies of the module share: let it write to "
-           "nothing "
-           "but buffers that are registered in reset()";
+           "nothing but buffers that are registered in reset()";
   return "";
 }
 
