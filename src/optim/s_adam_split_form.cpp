@@ -64,6 +64,7 @@ void SAdam::step(const Brakes& brakes) {
                 std::to_string(param_groups().size()) + " groups: pass what probe() returned.");
   for (double brake : brakes.per_group) optim::require_at_least_zero(brake, "SAdam::step: ", "brake");
   if (!summary_is_open_) {
+    if (device_work_) last_lgi_ = latest_lgi();
     start_summary();
     summary_.group_lgi = last_lgi_;
     summary_.lgi = brakes.lgi;
@@ -83,7 +84,8 @@ void SAdam::step(const Brakes& brakes) {
 }
 
 void SAdam::step(double brake) {
-  step(Brakes{last_lgi_.empty() ? 0 : last_lgi_.back(), std::vector<double>(param_groups().size(), brake)});
+  const auto lgi = latest_lgi();
+  step(Brakes{lgi.empty() ? 0 : lgi.back(), std::vector<double>(param_groups().size(), brake)});
 }
 
 }  // namespace sadam

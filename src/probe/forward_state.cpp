@@ -28,6 +28,10 @@ void put_back(at::Tensor buffer, const at::Tensor& copy) {
     buffer.variable_data().copy_(copy);
 }
 
+bool is_copied_back(const at::Tensor& buffer, const at::Tensor& copy) {
+  return buffer.layout() == at::kStrided && are_alike(buffer, copy);
+}
+
 }  // namespace
 
 ForwardState::ForwardState(const std::vector<at::Tensor>& buffers, at::Device device) : buffers_(buffers) {
@@ -58,6 +62,19 @@ void ForwardState::restore_generators() const {
 void ForwardState::restore_buffers() const {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < buffers_.size(); ++i) put_back(buffers_[i], copies_[i]);
+}
+
+std::vector<std::pair<at::Tensor, at::Tensor>> ForwardState::alike() const {
+  std::vector<std::pair<at::Tensor, at::Tensor>> pairs;
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    if (is_copied_back(buffers_[i], copies_[i])) pairs.emplace_back(buffers_[i].variable_data(), copies_[i]);
+  return pairs;
+}
+
+void ForwardState::restore_unlike() const {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    if (!is_copied_back(buffers_[i], copies_[i])) put_back(buffers_[i], copies_[i]);
 }
 
 }  // namespace sadam::probe

@@ -21,6 +21,12 @@ class ForwardState {
   void restore_generators() const;
   void restore_buffers() const;
 
+  /// The memory of the buffers, and their copies: of those that are still of the same kind and shape.
+  std::vector<std::pair<at::Tensor, at::Tensor>> alike() const;
+  /// Whether there are others, and puts those back.
+  bool has_unlike() const { return alike().size() != buffers_.size(); }
+  void restore_unlike() const;
+
   const std::vector<at::Tensor>& buffers() const { return buffers_; }
   const std::vector<at::Tensor>& copies() const { return copies_; }
 

@@ -55,6 +55,18 @@ void perturb_scattered(const at::Tensor& w, const at::Tensor& w0, kernels::Pertu
 Perturbation::Perturbation(const Snapshot& snapshot, DirectionPlan plan)
     : snapshot_(snapshot), plan_(std::move(plan)), threads_(at::get_num_threads()) {}
 
+void check_direction(const at::Tensor& u, const at::Tensor& parameter, std::int64_t group,
+                     std::int64_t index) {
+  if (u.defined() && u.sizes() == parameter.sizes() && u.scalar_type() == parameter.scalar_type() &&
+      u.device() == parameter.device())
+    return;
+  std::ostringstream sentence;
+  sentence << "source: the direction for parameter " << index << " of group " << group << " must be a "
+           << parameter.scalar_type() << " tensor of shape " << parameter.sizes() << " on "
+           << parameter.device() << ": return one shaped like the parameter.";
+  throw Error(sentence.str());
+}
+
 double Perturbation::apply(std::int64_t probe) {
   const at::NoGradGuard no_grad;
   if (plan_.source) return apply_source(probe);
@@ -68,15 +80,7 @@ double Perturbation::apply_source(std::int64_t probe) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& parameter = parameters[i];
     const auto u = plan_.source({plan_.step, parameter.group, probe, parameter.index});
-    if (!u.defined() || u.sizes() != parameter.tensor.sizes() ||
-        u.scalar_type() != parameter.tensor.scalar_type() || u.device() != parameter.tensor.device()) {
-      std::ostringstream sentence;
-      sentence << "source: the direction for parameter " << parameter.index << " of group " << parameter.group
-               << " must be a " << parameter.tensor.scalar_type() << " tensor of shape "
-               << parameter.tensor.sizes() << " on " << parameter.tensor.device()
-               << ": return one shaped like the parameter.";
-      throw Error(sentence.str());
-    }
+    check_direction(u, parameter.tensor, parameter.group, parameter.index);
     auto weights = parameter.tensor.variable_data();
     at::add_out(weights, snapshot_.copy(i), u, plan_.radius);
     if (plan_.slopes && plan_.gradients[i].defined())

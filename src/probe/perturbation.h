@@ -31,6 +31,10 @@ struct DirectionPlan {
       gradients;  ///< one for each parameter, laid out like it, undefined where there is none
 };
 
+/// Throws unless what a caller's source returned is like the parameter.
+void check_direction(const at::Tensor& u, const at::Tensor& parameter, std::int64_t group,
+                     std::int64_t index);
+
 /// Applies one direction after another to the parameters of a snapshot. The weights stay moved: restoring is
 /// the snapshot's business.
 class Perturbation {

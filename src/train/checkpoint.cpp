@@ -60,6 +60,8 @@ void load_module(torch::serialize::InputArchive& archive, torch::nn::Module& mod
     torch::serialize::InputArchive weights;
     archive.read("model", weights);
     module.load(weights);
+  } catch (const c10::OutOfMemoryError&) {
+    throw;  // says nothing about the checkpoint
   } catch (const c10::Error&) {
     refuse_other("network");
   }
@@ -76,6 +78,8 @@ Position checked(std::span<const std::byte> file, at::Device device, const Do& l
   try {
     auto archive = archive_in(envelope, device);
     load(archive);
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
   } catch (const c10::Error&) {
     refuse_other("optimizer");
   }

@@ -149,6 +149,27 @@ TEST_F(ProbeScopeTest, PutsBackABufferOfAnyKindAndShape) {
   expect_same_bits(expected, {sparse.to_dense(), shrinking, transposed});
 }
 
+// What can be copied back without changing its kind or shape, and the rest.
+TEST(ForwardState, KnowsWhichBuffersHaveBecomeOfAnotherKind) {
+  auto sparse = torch::eye(3).to_sparse();
+  auto shape = torch::arange(10.0);
+  auto type = torch::arange(10);
+  auto same = torch::ones({2, 3});
+  const ForwardState before({sparse, shape, type, same});
+  EXPECT_EQ(before.alike().size(), 3u);  // what is sparse has no memory of its own to copy to
+  EXPECT_TRUE(before.has_unlike());
+  shape.set_data(torch::zeros({9}));
+  type.set_data(torch::zeros({10}, torch::kInt));
+  same.set_data(torch::zeros({2, 3}));
+  ASSERT_EQ(before.alike().size(), 1u);
+  EXPECT_EQ(before.alike()[0].first.data_ptr(), same.data_ptr());
+  before.restore_unlike();
+  EXPECT_TRUE(torch::equal(shape, torch::arange(10.0)));
+  EXPECT_TRUE(torch::equal(type, torch::arange(10)));
+  EXPECT_TRUE(torch::equal(same, torch::zeros({2, 3}))) << "left alone";
+  EXPECT_EQ(before.alike().size(), 3u);
+}
+
 TEST_F(ProbeScopeTest, SwitchesReducedPrecisionOffAndBackOn) {
   using Precision = at::Float32MatmulPrecision;
   at::globalContext().setFloat32MatmulPrecision(std::string("medium"));

@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,10 +10,13 @@
 #include <thread>
 
 #include "support/gpu.h"
+#include "support/small_gpu.h"
 #include "support/temporary_folder.h"
+#include "train/checkpoint.h"
 #include "train/recipe/run_recipe.h"
 #include "train/record/events.h"
 #include "train/setup.h"
+#include "train/stepper.h"
 #include "train/use_run.h"
 
 namespace sadam::train {
@@ -111,6 +115,22 @@ TEST(TrainerOnGpu, ADeterministicRunThatWasStoppedEndsAsOneThatWasNot) {
 }
 
 // Float32 without dropout is the same training on both, to rounding, as long as rounding has not grown.
+TEST(CheckpointOnGpu, AMemoryThatIsTooShortIsNotTakenForAnotherCheckpoint) {
+  SADAM_NEEDS_GPU();
+  torch::nn::Linear net(4096, 4096);
+  net->to(torch::kCUDA);
+  Stepper stepper(*net, {}, {});
+  stepper.step({{[&] {
+                   return net->forward(torch::ones({2, 4096}, torch::kCUDA)).square().mean();
+                 },
+                 1}},
+               1e-3);
+  const auto file = make_checkpoint({}, *net, stepper);
+  const sadam::testing::SmallGpu small(40);
+  EXPECT_THROW(load_checkpoint(file, *net, stepper), c10::OutOfMemoryError);
+  EXPECT_THROW(load_checkpoint(file, *net), c10::OutOfMemoryError);
+}
+
 TEST(TrainerOnGpu, FirstStepsAreThoseOfTheCpu) {
   SADAM_NEEDS_GPU();
   const TemporaryFolder folder;

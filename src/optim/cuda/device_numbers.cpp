@@ -137,6 +137,11 @@ std::int64_t* DeviceNumbers::non_finite_gradient() const {
   return &address<StepNumbers>(numbers_)->non_finite_gradient;
 }
 const std::int64_t* DeviceNumbers::skip() const { return &address<StepNumbers>(numbers_)->skip; }
+bool DeviceNumbers::is_skipped() const {
+  return at::from_blob(const_cast<std::int64_t*>(skip()), {},
+                       at::TensorOptions().dtype(at::kLong).device(device()))
+             .item<std::int64_t>() != 0;
+}
 const kernels::AdamCoefficients* DeviceNumbers::coefficients(std::size_t parameter) const {
   return &address<ParameterNumbers>(parameters_)[parameter].coefficients;
 }

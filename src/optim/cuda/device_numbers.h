@@ -52,6 +52,7 @@ class DeviceNumbers {
   const std::int64_t* steps() const;
   std::int64_t* non_finite_gradient() const;
   const std::int64_t* skip() const;
+  bool is_skipped() const;  ///< waits
   const kernels::AdamCoefficients* coefficients(std::size_t parameter) const;
   const kernels::cuda::GroupRule* rule(std::int64_t group) const;
   double* slope(std::int64_t probe) const;

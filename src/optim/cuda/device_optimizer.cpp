@@ -132,13 +132,14 @@ at::Tensor DeviceOptimizer::step(Optimizer& optimizer, const probe::LossClosure&
     }
     if (finish_round.probes > 0) finish_round.rounding = std::max(finish_round.rounding, probe_rounding_);
     finish(finish_round);
+    if (finish_round.last_round) count_step();  // as the device just has
     update(kind, rounds[r]);
   }
-  std::vector<std::pair<at::Tensor, at::Tensor>> buffers;
-  for (std::size_t i = 0; i < before.forward().buffers().size(); ++i)
-    buffers.emplace_back(before.forward().buffers()[i].variable_data(), before.forward().copies()[i]);
-  if (closure) copy_tensors(buffers, numbers_->skip());
-  count_step();
+  if (closure) {
+    const auto& forward = before.forward();
+    copy_tensors(forward.alike(), numbers_->skip());
+    if (forward.has_unlike() && numbers_->is_skipped()) forward.restore_unlike();
+  }
   return loss;
 }
 
@@ -214,11 +215,8 @@ std::int64_t DeviceOptimizer::probe_in_place(SAdam& optimizer, const Round& roun
   const auto evaluate = [&](const at::Tensor& into) {
     if (shared) {
       before.restore_generators();
-      std::vector<std::pair<at::Tensor, at::Tensor>>
-          buffers;  // where they are now: a closure may replace them
-      for (std::size_t i = 0; i < before.buffers().size(); ++i)
-        buffers.emplace_back(before.buffers()[i].variable_data(), before.copies()[i]);
-      copy_tensors(buffers);
+      before.restore_unlike();  // a closure may replace them
+      copy_tensors(before.alike());
     }
     at::autocast::clear_cache();
     const at::NoGradGuard no_grad;
@@ -248,7 +246,7 @@ std::int64_t DeviceOptimizer::probe_in_place(SAdam& optimizer, const Round& roun
     if (is_along_step(whole)) {
       launch.move_along_step(slot, groups, target);
     } else {
-      launch.move(rule, i, groups, target);
+      launch.move(rule, i, slot, groups, target);
       if (numbers_->shape().slopes) launch.add_slope(rule, i, slot, groups);
     }
     evaluate(numbers_->probed(slot));
@@ -299,8 +297,8 @@ void DeviceOptimizer::step_with(SAdam& optimizer, const std::vector<double>& bra
   launch.end_group = static_cast<std::int64_t>(optimizer.param_groups().size());
   launch.has_loss = false;
   finish(launch);
-  update(kind_of(optimizer), all_groups(optimizer));
   count_step();
+  update(kind_of(optimizer), all_groups(optimizer));
   // What the probes said stands; the device adds whether the step was taken.
   auto summary = Access::summary(optimizer);
   refresh(Access::summary(optimizer), Access::totals(optimizer));

@@ -77,7 +77,7 @@ at::Tensor GraphEngine::enqueue(const Inputs& inputs, bool probing, bool apply,
           for (const auto& to : target.to[j]) weights.emplace_back(to.variable_data(), target.from[j]);
         copy_tensors(weights);
       } else {
-        device.launches().move(rule, i, groups(), target);
+        device.launches().move(rule, i, i, groups(), target);
       }
       rewind();
       const at::Tensor into = i < 0 ? numbers.base() : numbers.probed(i);
@@ -151,7 +151,7 @@ void GraphEngine::probe_in_place(const at::Tensor& loss, const Inputs& prepared,
       if (is_along_step(whole)) {
         device.launches().move_along_step(i, groups(), target);
       } else {
-        device.launches().move(rule, i, groups(), target);
+        device.launches().move(rule, i, i, groups(), target);
         if (numbers.shape().slopes) device.launches().add_slope(rule, i, i, groups());
       }
       evaluate_into(numbers.probed(i));

@@ -7,11 +7,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
-#include <sadam/error.h>
 
 #include <cmath>
-#include <sstream>
 
+#include "../../probe/perturbation.h"
 #include "typed.h"
 
 namespace sadam::optim::cuda {
@@ -93,10 +92,10 @@ double Launches::rademacher_scale(GroupRange groups) const {
   return count > 0 ? 1 / std::sqrt(count) : 0;
 }
 
-void Launches::move(const DirectionRule& rule, std::int64_t probe, GroupRange groups,
+void Launches::move(const DirectionRule& rule, std::int64_t probe, std::int64_t slot, GroupRange groups,
                     const ProbeTarget& target) const {
   const at::NoGradGuard no_grad;
-  if (rule.source) return move_to_source(rule, probe, groups, target);
+  if (rule.source) return move_to_source(rule, probe, slot, groups, target);
   at::Tensor memory;
   const auto inverse = inverse_lengths(rule, probe, groups, memory);
   const double unit = rule.directions == Directions::rademacher ? rademacher_scale(groups) : 1;
@@ -127,39 +126,27 @@ void Launches::move_as(const DirectionRule& rule, std::int64_t probe, GroupRange
   targets.carry_back();
 }
 
-void Launches::move_to_source(const DirectionRule& rule, std::int64_t probe, GroupRange groups,
-                              const ProbeTarget& target) const {
+void Launches::move_to_source(const DirectionRule& rule, std::int64_t probe, std::int64_t slot,
+                              GroupRange groups, const ProbeTarget& target) const {
+  const bool slopes = numbers_.shape().slopes;
+  auto slope = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(numbers_.device()));
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const auto& item = items_[i];
     if (!groups.has(item)) continue;
     const auto u = rule.source({rule.source_step, item.group, probe, item.index});
-    if (!u.defined() || u.sizes() != item.parameter.sizes()) {
-      std::ostringstream sentence;
-      sentence << "the direction source returned "
-               << (u.defined() ? "a tensor of another shape" : "an undefined tensor") << " for parameter "
-               << item.index << " of group " << item.group << ": return one of shape "
-               << item.parameter.sizes() << ".";
-      throw Error(sentence.str());
-    }
-    const auto moved = target.from[i] + u.to(item.parameter.options()) * rule.radius;
+    probe::check_direction(u, item.parameter, item.group, item.index);
+    const auto moved = target.from[i] + u * rule.radius;
     for (const auto& to : target.to[i]) to.variable_data().copy_(moved);
+    if (slopes && item.parameter.grad().defined())
+      slope += at::dot(item.parameter.grad().reshape({-1}).to(at::kDouble), u.reshape({-1}).to(at::kDouble));
   }
+  if (slopes) numbers_.slope_tensor(slot).add_(slope);
 }
 
 void Launches::add_slope(const DirectionRule& rule, std::int64_t probe, std::int64_t slot,
                          GroupRange groups) const {
   const at::NoGradGuard no_grad;
-  if (rule.source) {
-    auto sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(numbers_.device()));
-    for (const auto& item : items_) {
-      if (!groups.has(item) || !item.parameter.grad().defined()) continue;
-      const auto u = rule.source({rule.source_step, item.group, probe, item.index});
-      sum += at::dot(item.parameter.grad().reshape({-1}).to(at::kDouble),
-                     u.to(item.parameter.device()).reshape({-1}).to(at::kDouble));
-    }
-    numbers_.slope_tensor(slot).add_(sum);
-    return;
-  }
+  if (rule.source) return;  // move() has
   at::Tensor memory;
   const auto inverse = inverse_lengths(rule, probe, groups, memory);
   const double unit = rule.directions == Directions::rademacher ? rademacher_scale(groups) : 1;

@@ -54,10 +54,10 @@ class Launches {
   void count_non_finite_gradients() const;
 
   /// Writes w₀ + δu of a probe into the target. `probe` names the direction, `slot` is where a slope would
-  /// go.
-  void move(const DirectionRule& rule, std::int64_t probe, GroupRange groups,
+  /// go. A caller's source is asked once: it may draw another u the next time, so its slope is added here.
+  void move(const DirectionRule& rule, std::int64_t probe, std::int64_t slot, GroupRange groups,
             const ProbeTarget& target) const;
-  /// slope[slot] += ⟨g, u⟩.
+  /// slope[slot] += ⟨g, u⟩, but for a caller's source.
   void add_slope(const DirectionRule& rule, std::int64_t probe, std::int64_t slot, GroupRange groups) const;
   /// Writes w₀ + Δ, the step Adam is about to take; slope[slot] += ⟨g, Δ⟩.
   void move_along_step(std::int64_t slot, GroupRange groups, const ProbeTarget& target) const;
@@ -72,7 +72,7 @@ class Launches {
   template <class T>
   void move_as(const DirectionRule& rule, std::int64_t probe, GroupRange groups, const ProbeTarget& target,
                const std::vector<const double*>& inverse, double scale) const;
-  void move_to_source(const DirectionRule& rule, std::int64_t probe, GroupRange groups,
+  void move_to_source(const DirectionRule& rule, std::int64_t probe, std::int64_t slot, GroupRange groups,
                       const ProbeTarget& target) const;
   template <class T>
   void add_slope_as(const DirectionRule& rule, std::int64_t probe, std::int64_t slot, GroupRange groups,

@@ -91,7 +91,9 @@ void copy_tensors(const std::vector<std::pair<at::Tensor, at::Tensor>>& to_from,
   launch.only_if = only_if;
   launch.stream = at::cuda::getCurrentCUDAStream(to_from.front().first.device().index()).stream();
   for (const auto& [to, from] : to_from) {
-    if (to.strides() == from.strides() && probe::is_block(to) && to.is_cuda() && from.is_cuda()) {
+    const bool plain = to.layout() == at::kStrided && from.layout() == at::kStrided &&
+                       to.scalar_type() == from.scalar_type() && to.sizes() == from.sizes();
+    if (plain && to.strides() == from.strides() && probe::is_block(to) && to.is_cuda() && from.is_cuda()) {
       launch.segments.push_back({to.data_ptr(), from.data_ptr(), static_cast<std::int64_t>(from.nbytes())});
     } else if (only_if == nullptr) {
       to.copy_(from);

@@ -172,12 +172,10 @@ TEST(CudaEager, ASourceOfTheCallersTakesTheCpusSteps) {
     Problem gpu(torch::kCUDA);
     const auto optimizer_of = [&](const Problem& problem) {
       const auto shapes = std::vector<torch::Tensor>{problem.a.detach(), problem.b.detach()};
+      const auto generator = at::make_generator<at::CPUGeneratorImpl>(11);  // never the same twice
       return SAdam({problem.a, problem.b},
-                   SAdamOptions(1e-2).probes(3).statistic(statistic).source([shapes](const auto& request) {
+                   SAdamOptions(1e-2).probes(3).statistic(statistic).source([=](const auto& request) {
                      const auto& like = shapes[static_cast<std::size_t>(request.parameter)];
-                     const auto seed = static_cast<std::uint64_t>(request.step * 100 + request.probe * 10 +
-                                                                  request.parameter);
-                     auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
                      return (torch::randn(like.sizes(), generator, torch::kDouble) / 16).to(like.device());
                    }));
     };
@@ -189,6 +187,67 @@ TEST(CudaEager, ASourceOfTheCallersTakesTheCpusSteps) {
       ASSERT_NEAR(on_gpu.summary().lgi, on_cpu.summary().lgi, 1e-5);
     }
     EXPECT_LT((cpu.a - gpu.a.cpu()).abs().max().item<double>(), 1e-6);
+  }
+}
+
+TEST(CudaEager, ASourceThatReturnsAnotherKindOfTensorIsRefusedInASentence) {
+  SADAM_NEEDS_GPU();
+  Problem problem(torch::kCUDA);
+  SAdam optimizer({problem.a},
+                  SAdamOptions(1e-2).source([&](const auto&) { return problem.a.detach().cpu(); }));
+  EXPECT_TRUE(
+      says(refusal([&] { optimizer.step([&] { return problem.loss(); }); }), "return one shaped like"));
+}
+
+// A closure may replace its buffers, by others of another shape or type even.
+TEST(CudaEager, BuffersThatAClosureReplacedArePutBack) {
+  SADAM_NEEDS_GPU();
+  const auto on_gpu = torch::TensorOptions().device(torch::kCUDA);
+  for (const double bad : {1.0, std::nan("")}) {
+    Problem problem(torch::kCUDA);
+    auto shape = torch::arange(1000.0, on_gpu);
+    auto type = torch::arange(8, on_gpu);
+    auto order = torch::arange(20.0, on_gpu).view({4, 5});
+    auto shorter = torch::arange(512.0 * 128, on_gpu).view({128, 512});
+    const std::vector<torch::Tensor> before = {shape.cpu(), type.cpu(), order.cpu(), shorter.cpu()};
+    SAdam optimizer({problem.a, problem.b}, SAdamOptions(1e-2).probes(3));
+    optimizer.protect({shape, type, order, shorter});
+    int calls = 0;
+    optimizer.step([&] {
+      ++calls;
+      EXPECT_EQ(shape.numel(), 1000) << "evaluation " << calls;
+      EXPECT_EQ(type.scalar_type(), torch::kLong) << "evaluation " << calls;
+      EXPECT_TRUE(torch::equal(order.cpu(), before[2])) << "evaluation " << calls;
+      EXPECT_EQ(shorter.size(0), 128) << "evaluation " << calls;
+      shape.set_data(torch::zeros({3}, on_gpu));
+      type.set_data(torch::zeros({8}, on_gpu.dtype(torch::kInt)));
+      order.set_data(torch::zeros({5, 4}, on_gpu).t());
+      shorter.set_data(torch::zeros({100, 512}, on_gpu));
+      return problem.loss() * bad;
+    });
+    if (bad == 1) {
+      EXPECT_EQ(calls, 4);
+      EXPECT_EQ(shape.numel(), 3) << "as the base evaluation left it";
+    } else {  // nothing has happened
+      EXPECT_TRUE(optimizer.summary().skipped);
+      EXPECT_TRUE(equal({shape.cpu(), type.cpu(), order.cpu(), shorter.cpu()}, before));
+    }
+  }
+}
+
+TEST(CudaEager, ABrakeOfTheCallersKeepsTheLastLgi) {
+  SADAM_NEEDS_GPU();
+  for (const auto device : {torch::kCPU, torch::kCUDA}) {
+    Problem problem(device);
+    SAdam optimizer({problem.a, problem.b}, SAdamOptions(1e-2).probes(3));
+    for (int i = 0; i < 3; ++i) optimizer.step([&] { return problem.loss(); });
+    const double lgi = optimizer.summary().lgi;
+    ASSERT_GT(lgi, 0);
+    optimizer.zero_grad();
+    problem.loss().backward();
+    optimizer.step(1.0);
+    EXPECT_EQ(optimizer.summary().lgi, lgi) << device;
+    EXPECT_EQ(optimizer.summary().group_lgi, std::vector<double>{lgi}) << device;
   }
 }
 
