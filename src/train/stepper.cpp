@@ -8,8 +8,10 @@
 #include <torch/serialize/archive.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
+#include "probe/forward_state.h"
 #include "probe/option_names.h"
 
 namespace sadam::train {
@@ -51,6 +53,13 @@ AdamWOptions adamw_options(const OptimizerRecipe& r) {
   return AdamWOptions(r.lr).betas({r.beta1, r.beta2}).eps(r.eps).weight_decay(r.weight_decay);
 }
 
+// So that the optimizer skips the step, whatever became of the gradients of a loss that is not finite.
+void spoil_gradients(Optimizer& optimizer) {
+  for (const auto& group : optimizer.param_groups())
+    for (const auto& parameter : group.params())
+      if (parameter.grad().defined()) parameter.grad().fill_(std::numeric_limits<double>::quiet_NaN());
+}
+
 at::Tensor scaled(const StepPart& part) { return part.share == 1 ? part.loss() : part.loss() * part.share; }
 
 }  // namespace
@@ -62,6 +71,7 @@ struct Stepper::Optimizers {
 
 Stepper::Stepper(const torch::nn::Module& module, const Recipe& recipe, std::vector<double> brakes)
     : optimizers_(std::make_unique<Optimizers>()),
+      buffers_(module.buffers()),
       brakes_(std::move(brakes)),
       braked_(!brakes_.empty() || recipe.control.kind != "none"),
       clip_(recipe.train.clip),
@@ -107,6 +117,7 @@ StepSummary Stepper::split_step(const std::vector<StepPart>& parts) {
   auto* const s_adam = optimizers_->s_adam;
   const bool probes = s_adam != nullptr && !braked_;
   if (probes) s_adam->begin();
+  const probe::ForwardState before(buffers_);
   optimizer.zero_grad();
   at::Tensor loss;
   for (const auto& part : parts) {
@@ -114,15 +125,13 @@ StepSummary Stepper::split_step(const std::vector<StepPart>& parts) {
     one.backward();
     loss = loss.defined() ? loss + one.detach() : one.detach();
   }
-  if (!std::isfinite(loss.item<double>())) {  // as in step(closure): skipped, and said
-    StepSummary skipped;
-    skipped.loss = loss.item<double>();
-    skipped.skipped = true;
-    skipped.non_finite_loss = 1;
-    return skipped;
+  const bool is_finite = std::isfinite(loss.item<double>());
+  if (!is_finite) {  // as in step(closure): skipped, counted, and said
+    before.restore_buffers();
+    spoil_gradients(optimizer);
   }
   Brakes brakes;
-  if (probes) {
+  if (probes && is_finite) {
     const auto whole_loss = [&] {
       at::Tensor sum;
       for (const auto& part : parts) sum = sum.defined() ? sum + scaled(part) : scaled(part);
@@ -131,13 +140,15 @@ StepSummary Stepper::split_step(const std::vector<StepPart>& parts) {
     brakes =
         s_adam->probe(whole_loss, loss);  // before clipping: the residual compares with the whole gradient
   }
-  if (clip_ > 0) {
+  if (clip_ > 0 && is_finite) {
     std::vector<at::Tensor> parameters;
     for (const auto& group : optimizer.param_groups())
       parameters.insert(parameters.end(), group.params().begin(), group.params().end());
     torch::nn::utils::clip_grad_norm_(parameters, clip_);
   }
-  if (probes) {
+  if (probes && !is_finite) {
+    s_adam->step(1.0);
+  } else if (probes) {
     s_adam->step(brakes);
   } else if (braked_) {
     const auto taken = static_cast<std::size_t>(optimizer.totals().steps + optimizer.totals().skipped);
@@ -147,6 +158,7 @@ StepSummary Stepper::split_step(const std::vector<StepPart>& parts) {
   }
   auto summary = optimizer.summary();
   summary.loss = loss.item<double>();
+  if (!is_finite) summary.non_finite_loss = 1;
   return summary;
 }
 

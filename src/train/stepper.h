@@ -63,6 +63,7 @@ class Stepper {
   StepSummary split_step(const std::vector<StepPart>& parts);
 
   std::unique_ptr<Optimizers> optimizers_;
+  std::vector<at::Tensor> buffers_;  ///< the module's
   std::vector<double> brakes_;
   bool braked_;  ///< by `brakes_`, which are still to be loaded if there are none
   double clip_;

@@ -4,6 +4,10 @@
 #include <sadam/sadam.h>
 #include <torch/torch.h>
 
+#include <cmath>
+#include <limits>
+#include <string>
+
 namespace sadam::train {
 namespace {
 
@@ -43,6 +47,42 @@ double largest_difference(const std::vector<at::Tensor>& a, const std::vector<at
   for (std::size_t i = 0; i < a.size(); ++i)
     largest = std::max(largest, (a[i] - b[i]).abs().max().item<double>());
   return largest;
+}
+
+// With clipping, accumulation and brakes of a control as in a plain step.
+TEST(Stepper, ALossThatIsNotFiniteIsSkippedAndCountedAndChangesNothing) {
+  for (const std::string name : {"adamw", "prox_sgd", "s_adam"})
+    for (const double clip : {0.0, 1.0})
+      for (const double bad : {std::nan(""), HUGE_VAL}) {
+        const std::vector<double> brakes =
+            name == "adamw" ? std::vector<double>{0.5, 0.25} : std::vector<double>();
+        Recipe recipe;
+        recipe.optimizer.name = name;
+        recipe.train.clip = clip;
+        torch::nn::Sequential net(torch::nn::Linear(4, 3), torch::nn::BatchNorm1d(3));
+        Stepper stepper(*net, recipe, brakes);
+        const auto x = torch::randn({6, 4});
+        const auto part = [&](double factor) {
+          return StepPart{[&net, &x, factor] { return (net->forward(x) - 1).square().mean() + factor; }, 0.5};
+        };
+        stepper.step({part(1), part(1)}, 1e-3);
+        const auto lgi = stepper.optimizer().summary().lgi;
+        std::vector<at::Tensor> before;
+        for (const auto& tensor : net->parameters()) before.push_back(tensor.detach().clone());
+        for (const auto& tensor : net->buffers()) before.push_back(tensor.clone());
+        const auto summary = stepper.step({part(1), part(bad)}, 1e-3);
+        EXPECT_TRUE(summary.skipped) << name;
+        EXPECT_EQ(summary.non_finite_loss, 1) << name;
+        EXPECT_FALSE(std::isfinite(summary.loss)) << name;
+        EXPECT_EQ(summary.lgi, lgi) << name;
+        EXPECT_EQ(stepper.optimizer().totals().steps, 1) << name;
+        EXPECT_EQ(stepper.optimizer().totals().skipped, 1) << name;
+        std::vector<at::Tensor> after;
+        for (const auto& tensor : net->parameters()) after.push_back(tensor.detach());
+        for (const auto& tensor : net->buffers()) after.push_back(tensor);
+        expect_equal(before, after);
+        EXPECT_FALSE(stepper.step({part(1), part(1)}, 1e-3).skipped) << name;
+      }
 }
 
 TEST(Stepper, TakesTheStepsOfTheLibrarysOptimizers) {
