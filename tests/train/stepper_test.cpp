@@ -51,13 +51,13 @@ double largest_difference(const std::vector<at::Tensor>& a, const std::vector<at
 
 // With clipping, accumulation and brakes of a control as in a plain step.
 TEST(Stepper, ALossThatIsNotFiniteIsSkippedAndCountedAndChangesNothing) {
-  for (const std::string name : {"adamw", "prox_sgd", "s_adam"})
+  for (const std::string name : {"adamw", "braked", "prox_sgd", "s_adam"})
     for (const double clip : {0.0, 1.0})
       for (const double bad : {std::nan(""), HUGE_VAL}) {
         const std::vector<double> brakes =
-            name == "adamw" ? std::vector<double>{0.5, 0.25} : std::vector<double>();
+            name == "braked" ? std::vector<double>{0.5, 0.25} : std::vector<double>();
         Recipe recipe;
-        recipe.optimizer.name = name;
+        recipe.optimizer.name = name == "braked" ? "adamw" : name;
         recipe.train.clip = clip;
         torch::nn::Sequential net(torch::nn::Linear(4, 3), torch::nn::BatchNorm1d(3));
         Stepper stepper(*net, recipe, brakes);

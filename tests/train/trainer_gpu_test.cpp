@@ -115,22 +115,6 @@ TEST(TrainerOnGpu, ADeterministicRunThatWasStoppedEndsAsOneThatWasNot) {
 }
 
 // Float32 without dropout is the same training on both, to rounding, as long as rounding has not grown.
-TEST(CheckpointOnGpu, AMemoryThatIsTooShortIsNotTakenForAnotherCheckpoint) {
-  SADAM_NEEDS_GPU();
-  torch::nn::Linear net(4096, 4096);
-  net->to(torch::kCUDA);
-  Stepper stepper(*net, {}, {});
-  stepper.step({{[&] {
-                   return net->forward(torch::ones({2, 4096}, torch::kCUDA)).square().mean();
-                 },
-                 1}},
-               1e-3);
-  const auto file = make_checkpoint({}, *net, stepper);
-  const sadam::testing::SmallGpu small(40);
-  EXPECT_THROW(load_checkpoint(file, *net, stepper), c10::OutOfMemoryError);
-  EXPECT_THROW(load_checkpoint(file, *net), c10::OutOfMemoryError);
-}
-
 TEST(TrainerOnGpu, FirstStepsAreThoseOfTheCpu) {
   SADAM_NEEDS_GPU();
   const TemporaryFolder folder;
@@ -192,6 +176,22 @@ TEST(TrainerOnGpu, ProbesDoNotFeelThePrecisionOfTraining) {
     EXPECT_NE(reduced.steps[0].loss, full.steps[0].loss) << precision;
     EXPECT_NEAR(reduced.steps[0].lgi, full.steps[0].lgi, 1e-3 * full.steps[0].lgi) << precision;
   }
+}
+
+TEST(CheckpointOnGpu, AMemoryThatIsTooShortIsNotTakenForAnotherCheckpoint) {
+  SADAM_NEEDS_GPU();
+  torch::nn::Linear net(4096, 4096);
+  net->to(torch::kCUDA);
+  Stepper stepper(*net, {}, {});
+  stepper.step({{[&] {
+                   return net->forward(torch::ones({2, 4096}, torch::kCUDA)).square().mean();
+                 },
+                 1}},
+               1e-3);
+  const auto file = make_checkpoint({}, *net, stepper);
+  const sadam::testing::SmallGpu small(40);
+  EXPECT_THROW(load_checkpoint(file, *net, stepper), c10::OutOfMemoryError);
+  EXPECT_THROW(load_checkpoint(file, *net), c10::OutOfMemoryError);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "../../probe/loss.h"
 #include "../../probe/parameters.h"
@@ -295,7 +296,8 @@ void DeviceOptimizer::step_with(SAdam& optimizer, const std::vector<double>& bra
   launches().count_non_finite_gradients();
   kernels::cuda::FinishProbes launch;
   launch.end_group = static_cast<std::int64_t>(optimizer.param_groups().size());
-  launch.has_loss = false;
+  launch.has_loss = Access::summary(optimizer).non_finite_loss > 0;  // which the host knows of
+  if (launch.has_loss) numbers_->loss().fill_(std::numeric_limits<double>::quiet_NaN());
   finish(launch);
   count_step();
   update(kind_of(optimizer), all_groups(optimizer));

@@ -85,6 +85,7 @@ class GraphEngine : public GraphedStep::Engine {
   at::Tensor evaluate(torch::nn::Module& module, const Inputs& prepared) const;
   void make_replicas(const Key& key);
   void check_devices() const;
+  void require_all_in_place() const;
   std::vector<at::Tensor> all_parameters() const;  // the module's and the optimizer's
   std::vector<const void*> addresses() const;
   void backward(const at::Tensor& loss) const;

@@ -50,6 +50,11 @@ void GraphEngine::backward(const at::Tensor& loss) const {
   if (!inputs.empty()) loss.backward({}, c10::nullopt, false, inputs);
 }
 
+void GraphEngine::require_all_in_place() const {
+  if (addresses() != parameters_ || !buffers_->fits(*request_.module, Access::buffers(*request_.optimizer)))
+    throw Impossible{"the forward pass replaces weights or buffers instead of writing to them"};
+}
+
 void GraphEngine::warm_up(const Inputs& inputs, const Key& key, probe::Undo& weights) {
   clear_gradients();
   // Gradients, from which it is known which parameters are trained. Weights that the loss writes are watched
@@ -76,8 +81,7 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key, probe::Undo& wei
     backward(loss);
     backward_draws_ = drawn() != drawn_before;
   });
-  if (addresses() != parameters_ || !buffers_->fits(*request_.module, Access::buffers(*request_.optimizer)))
-    throw Impossible{"the forward pass replaces weights or buffers instead of writing to them"};
+  require_all_in_place();
   Access::check_gradients(*request_.optimizer);
   Access::require_a_gradient(*request_.optimizer, "GraphedStep");
   work().arrange(*request_.optimizer);
@@ -106,6 +110,7 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key, probe::Undo& wei
     }
     clear_gradients();
     enqueue(inputs, key.probing, /*apply=*/false, nullptr);
+    require_all_in_place();
   }
 }
 

@@ -85,6 +85,9 @@ Replica make_replica(const torch::nn::Module& module, const Items& items, const 
   for (const auto& entry : module.named_parameters()) {
     const auto copy = copies[entry.key()];
     if (copy.is_alias_of(entry.value())) throw Error("its copy has the same weights");
+    if (copy.sizes() != entry.value().sizes() || copy.scalar_type() != entry.value().scalar_type() ||
+        copy.device() != entry.value().device())
+      throw Error("its copy has weights of another kind");
     copy.set_requires_grad(entry.value().requires_grad());  // a loss may ask for it
     const auto found = item_of.find(entry.value().unsafeGetTensorImpl());
     if (found != item_of.end())

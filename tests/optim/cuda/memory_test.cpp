@@ -85,7 +85,8 @@ TEST(ShortMemory, ProbesAreInPlaceWhereReplicasDoNotFit) {
     EXPECT_TRUE(equal(ample.weights, outcome.weights)) << "with " << mib << " MiB";
   }
   EXPECT_TRUE(in_place);
-  for (const double mib : {1000.0, 900.0, 800.0, 700.0}) {  // where replicas may fit and their check may not
+  for (const double mib :
+       {1000.0, 800.0, 770.0, 740.0, 710.0, 700.0}) {  // where replicas may fit and their check may not
     const auto outcome = steps_within(mib);
     EXPECT_TRUE(outcome.captured) << mib;
     EXPECT_TRUE(equal(ample.weights, outcome.weights)) << "with " << mib << " MiB";
