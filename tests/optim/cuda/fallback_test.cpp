@@ -11,39 +11,11 @@
 namespace sadam::optim::cuda_test {
 namespace {
 
-using SmallLoss = std::function<torch::Tensor(SmallNetImpl&, const Batch&)>;
-
-/// Takes steps with a loss that waits or allocates: one warning says so, and they are eager steps.
-void expect_eager_steps_with(const SmallLoss& loss) {
-  expect_the_same([&](bool graphed) {
-    auto net = make_net();
-    SAdam optimizer(*net, SAdamOptions(1e-2).probes(2));
-    GraphedStep step(net, optimizer, loss);
-    torch::manual_seed(5);
-    ::testing::internal::CaptureStderr();
-    for (int i = 0; i < 4; ++i) {
-      const auto batch = make_batch(i);
-      if (!graphed) {
-        optimizer.step([&] { return loss_of(*net, batch); });
-        continue;
-      }
-      step(batch);
-      EXPECT_FALSE(step.is_captured());
-      EXPECT_NE(step.why_not().find("waits for the device, as .item() does, or allocates"), std::string::npos)
-          << step.why_not();
-    }
-    const auto said = ::testing::internal::GetCapturedStderr();
-    const auto first = said.find("cannot be captured");
-    EXPECT_EQ(first != std::string::npos, graphed) << said;
-    EXPECT_EQ(first, said.rfind("cannot be captured")) << "said once: " << said;
-    EXPECT_EQ(optimizer.totals().steps, 4);
-    return state_of(*net);
-  });
-}
+const std::string kWaitsOrAllocates = "waits for the device, as .item() does, or allocates";
 
 TEST(GraphedStepFallback, ALossThatWaitsForTheDeviceIsTakenEagerly) {
   SADAM_NEEDS_GPU();
-  expect_eager_steps_with([](SmallNetImpl& net, const Batch& batch) {
+  expect_eager_steps_with(kWaitsOrAllocates, [](SmallNetImpl& net, const Batch& batch) {
     auto loss = loss_of(net, batch);
     return loss.item<double>() < 1e9 ? loss : loss * 0;
   });
@@ -60,7 +32,7 @@ void allocate_outside_torch(bool notices) {
 TEST(GraphedStepFallback, ALossThatAllocatesOutsideTorchIsTakenEagerly) {
   SADAM_NEEDS_GPU();
   for (const bool notices : {true, false}) {
-    expect_eager_steps_with([notices](SmallNetImpl& net, const Batch& batch) {
+    expect_eager_steps_with(kWaitsOrAllocates, [notices](SmallNetImpl& net, const Batch& batch) {
       allocate_outside_torch(notices);
       return loss_of(net, batch);
     });
@@ -92,7 +64,7 @@ struct Disturbed : torch::autograd::Function<Disturbed> {
 TEST(GraphedStepFallback, ABackwardPassThatWaitsOrAllocatesIsTakenEagerly) {
   SADAM_NEEDS_GPU();
   for (const std::int64_t kind : {Disturbed::waits, Disturbed::notices, Disturbed::allocates}) {
-    expect_eager_steps_with([kind](SmallNetImpl& net, const Batch& batch) {
+    expect_eager_steps_with(kWaitsOrAllocates, [kind](SmallNetImpl& net, const Batch& batch) {
       return Disturbed::apply(loss_of(net, batch), kind);
     });
   }

@@ -151,30 +151,10 @@ TEST(ShortMemory, AStepThatDoesNotFitAtAllSaysSoAndTheNextOneWorks) {
 // The warm-up fits and the graph does not: when replicas have been given up, so is the graph.
 TEST(ShortMemory, AStepWhoseGraphDoesNotFitIsTakenEagerly) {
   SADAM_NEEDS_GPU();
-  expect_the_same([&](bool graphed) {
-    auto net = make_net();
-    SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
-    GraphedStep step(net, optimizer, [](SmallNetImpl& module, const Batch& batch) {
-      if (c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None)
-        torch::empty({std::int64_t{1} << 44}, torch::kCUDA);
-      return loss_of(module, batch);
-    });
-    torch::manual_seed(5);
-    ::testing::internal::CaptureStderr();
-    for (int i = 0; i < 3; ++i) {
-      const auto batch = make_batch(i);
-      if (!graphed) {
-        optimizer.step([&] { return loss_of(*net, batch); });
-        continue;
-      }
-      step(batch);
-      EXPECT_FALSE(step.is_captured());
-      EXPECT_NE(step.why_not().find("too short for a graph"), std::string::npos) << step.why_not();
-    }
-    const auto said = ::testing::internal::GetCapturedStderr();
-    EXPECT_EQ(said.find("too short for a graph") != std::string::npos, graphed) << said;
-    EXPECT_EQ(said.find("too short for a graph"), said.rfind("too short for a graph")) << said;
-    return state_of(*net);
+  expect_eager_steps_with("too short for a graph", [](SmallNetImpl& module, const Batch& batch) {
+    if (c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None)
+      torch::empty({std::int64_t{1} << 44}, torch::kCUDA);
+    return loss_of(module, batch);
   });
   auto net = make_net();
   SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));

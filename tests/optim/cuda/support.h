@@ -6,6 +6,7 @@
 #include <sadam/sadam.h>
 #include <torch/torch.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,6 +124,35 @@ void expect_the_same(const Run& run) {
   const Deterministic deterministic;
   const std::vector<torch::Tensor> one = run(false);
   EXPECT_TRUE(equal(one, run(true)));
+}
+
+/// Takes steps of a small network with a loss that cannot be captured: one warning says why, and they are
+/// eager steps. The loss has the values of `loss_of`.
+inline void expect_eager_steps_with(const std::string& why,
+                                    const std::function<torch::Tensor(SmallNetImpl&, const Batch&)>& loss) {
+  expect_the_same([&](bool graphed) {
+    auto net = make_net();
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
+    GraphedStep step(net, optimizer, loss);
+    torch::manual_seed(5);
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < 4; ++i) {
+      const auto batch = make_batch(i);
+      if (!graphed) {
+        optimizer.step([&] { return loss_of(*net, batch); });
+        continue;
+      }
+      step(batch);
+      EXPECT_FALSE(step.is_captured());
+      EXPECT_NE(step.why_not().find(why), std::string::npos) << step.why_not();
+    }
+    const auto said = ::testing::internal::GetCapturedStderr();
+    const auto first = said.find("cannot be captured");
+    EXPECT_EQ(first != std::string::npos, graphed) << said;
+    EXPECT_EQ(first, said.rfind("cannot be captured")) << "said once: " << said;
+    EXPECT_EQ(optimizer.totals().steps, 4);
+    return state_of(*net);
+  });
 }
 
 }  // namespace sadam::optim::cuda_test
