@@ -20,10 +20,19 @@ namespace {
 
 constexpr std::size_t kMostGraphs = 8;
 
+// Whether CUDA has refused something that was asked during a stream's capture. What fails is then often a
+// later call of somebody else's.
+bool is_invalidated(const c10::cuda::CUDAStream& stream) {
+  auto status = cudaStreamCaptureStatusNone;
+  const auto asked = cudaStreamIsCapturing(stream.stream(), &status);
+  return asked == cudaSuccess && status == cudaStreamCaptureStatusInvalidated;
+}
+
 // Why a capture failed. CUDA names what it was doing, which says nothing to who wrote the loss.
-std::string reason_of(const std::exception& error) {
+std::string reason_of(const std::exception& error, bool invalidated) {
   const auto line = first_line_of(error);
-  if (line.find("captur") == std::string::npos && line.find("STREAM") == std::string::npos) return line;
+  if (!invalidated && line.find("captur") == std::string::npos && line.find("STREAM") == std::string::npos)
+    return line;
   return "the loss waits for the device, as .item() does, or allocates outside torch, or an output of the "
          "network with its gradients is still held (" +
          line + ")";
@@ -133,8 +142,9 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       most_streams_ = streams_wanted;
       throw;
     }
+    bool invalidated = false;
     try {
-      record(*result);
+      record(*result, invalidated);
     } catch (const c10::OutOfMemoryError&) {
       undo();
       if (make_do_with_less()) continue;
@@ -142,7 +152,7 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       return nullptr;
     } catch (const std::exception& error) {
       undo();
-      give_up(reason_of(error));
+      give_up(reason_of(error, invalidated));
       return nullptr;
     }
     for (const auto& item : work().items()) result->gradients.push_back(item.parameter.grad());
@@ -154,7 +164,7 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
   }
 }
 
-void GraphEngine::record(Captured& result) {
+void GraphEngine::record(Captured& result, bool& invalidated) {
   auto state = c10::make_intrusive<at::CUDAGeneratorState>();
   const GeneratorScope scope(device_, state);
   const c10::cuda::CUDAStreamGuard on_stream(stream_.get());
@@ -168,6 +178,7 @@ void GraphEngine::record(Captured& result) {
     ending = true;
     result.graph->capture_end();
   } catch (...) {
+    invalidated = is_invalidated(stream_.get());
     abandon(*result.graph, pool, ending);
     throw;
   }

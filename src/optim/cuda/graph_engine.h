@@ -72,7 +72,8 @@ class GraphEngine : public GraphedStep::Engine {
   Key key_of(const Inputs& inputs, bool probing) const;
   Captured* find(const Key& key);
   Captured* capture(const Key& key, const Inputs& inputs);
-  void record(Captured& captured);
+  /// `invalidated`: whether it failed because CUDA refused something during the capture.
+  void record(Captured& captured, bool& invalidated);
   void warm_up(const Inputs& inputs, const Key& key, probe::Undo& weights);
   void replay(Captured& captured, const Inputs& inputs);
   void give_up(const std::string& reason);
