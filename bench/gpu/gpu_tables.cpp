@@ -1,266 +1,225 @@
 // Prints the GPU's tables of docs/benchmarks.md: steps of ResNet-18 and QATNet as ratios to AdamW captured as
-// a graph, timed in turns in this one process, and the bandwidth of the kernels beside a device's own copy.
+// a graph, timed in turns in this one process, the memory that they take, and the bandwidth of the kernels
+// beside a device's own copy.
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
-#include <sadam/sadam.h>
-#include <torch/torch.h>
+#include <sadam/error.h>
+#include <torch/cuda.h>
 #include <torch/version.h>
 
-#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "kernels_table.h"
 #include "line_process.h"
-#include "nn/qat_net.h"
-#include "nn/resnet18.h"
 #include "report.h"
+#include "steps.h"
 #include "turns.h"
 
 namespace sadam::bench {
 namespace {
 
-using Batch = std::vector<torch::Tensor>;
+constexpr const char* kUsage =
+    "gpu_tables [--quick] [--python FILE] [TABLE...]\n"
+    "  TABLE      kernels, steps, streams, memory; all but streams by default\n"
+    "  --quick    fewer rounds: for a first impression\n"
+    "  --python   the PyTorch program that steps are measured against, bench/gpu/torch_graph.py\n";
 
-torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels) {
-  return torch::nn::functional::cross_entropy(logits.to(torch::kDouble), labels);
-}
+const std::set<std::string> kTables = {"kernels", "steps", "streams", "memory"};
 
-/// Steps of one kind on one network, and what they need.
-struct Runner {
-  std::string name;
-  std::function<void()> step;
-  std::shared_ptr<void> holds;
-  double peak_gib = 0;
+struct Settings {
+  int rounds = 9;
+  std::string python;
+  std::set<std::string> tables;
 };
 
-/// What is trained: how to make the network, and its loss.
-struct Workload {
-  std::string name;
-  std::function<std::shared_ptr<torch::nn::Module>()> make;
-  GraphedStep::Loss loss;
-  Batch batch;
+/// A network with how many of its steps are timed together, and the budgets of S-Adam with two probes and
+/// with eight, in steps of captured AdamW.
+struct Task {
+  std::function<Workload()> work;
+  int steps = 0;
+  std::optional<Budget> two;
+  std::optional<Budget> eight;
+  std::int64_t python_batch = 0;  ///< 0: PyTorch has no such network
 };
 
-Workload resnet(std::int64_t batch) {
-  torch::manual_seed(1);
-  return {"ResNet-18, 224 px, 100 classes, batch " + std::to_string(batch),
-          [] {
-            auto net = nn::ResNet18(nn::ResNet18Options{100});
-            net->to(torch::kCUDA);
-            return net.ptr();
-          },
-          [](torch::nn::Module& net, const Batch& b) {
-            return cross_entropy(static_cast<nn::ResNet18Impl&>(net).forward(b[0]), b[1]);
-          },
-          {torch::randn({batch, 3, 224, 224}).to(torch::kCUDA),
-           torch::randint(100, {batch}, torch::kLong).to(torch::kCUDA)}};
-}
-
-Workload qat_net() {
-  torch::manual_seed(1);
-  return {"QATNet, 32 px, 100 classes, 2 bits, batch 128",
-          [] {
-            auto net = nn::QATNet(nn::QATNetOptions{});
-            net->to(torch::kCUDA);
-            return net.ptr();
-          },
-          [](torch::nn::Module& net, const Batch& b) {
-            return cross_entropy(static_cast<nn::QATNetImpl&>(net).forward(b[0]), b[1]);
-          },
-          {torch::randn({128, 3, 32, 32}).to(torch::kCUDA),
-           torch::randint(100, {128}, torch::kLong).to(torch::kCUDA)}};
-}
-
-double peak_gib() {
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device());
-  return static_cast<double>(stats.allocated_bytes[0].peak) / 0x1p30;
-}
-
-Runner torch_adamw(const Workload& work) {
-  struct Holds {
-    std::shared_ptr<torch::nn::Module> net;
-    std::unique_ptr<torch::optim::AdamW> optimizer;
+const std::vector<Task>& tasks() {
+  static const std::vector<Task> all = {
+      {[] { return resnet(2); }, 40, at_most(1.4), at_most(2.5), 2},
+      {[] { return resnet(64); }, 8, at_most(1.45), at_most(2.95), 64},
+      {qat_net, 100, {}, {}, 0},
   };
-  auto holds = std::make_shared<Holds>();
-  holds->net = work.make();
-  holds->optimizer = std::make_unique<torch::optim::AdamW>(holds->net->parameters(), 1e-3);
-  return {"torch AdamW, eager",
-          [holds, work] {
-            holds->optimizer->zero_grad();
-            work.loss(*holds->net, work.batch).backward();
-            holds->optimizer->step();
-          },
-          holds};
+  return all;
 }
-
-template <class Optimizer, class Options>
-Runner sadam_steps(const std::string& name, const Workload& work, const Options& options,
-                   const GraphOptions& graph) {
-  struct Holds {
-    std::shared_ptr<torch::nn::Module> net;
-    std::unique_ptr<Optimizer> optimizer;
-    std::unique_ptr<GraphedStep> step;
-  };
-  auto holds = std::make_shared<Holds>();
-  holds->net = work.make();
-  holds->optimizer = std::make_unique<Optimizer>(*holds->net, options);
-  holds->step = std::make_unique<GraphedStep>(holds->net, *holds->optimizer, work.loss, graph);
-  (*holds->step)(work.batch);
-  if (graph.capture() && !holds->step->is_captured())
-    throw Error(name + " of " + work.name + " was not captured: " + holds->step->why_not());
-  return {name, [holds, work] { (*holds->step)(work.batch); }, holds};
-}
-
-void synchronize() { c10::cuda::device_synchronize(); }
 
 double seconds_per_step(const Runner& runner, int steps) {
   return seconds_of(
              [&] {
                for (int i = 0; i < steps; ++i) runner.step();
-               synchronize();
+               c10::cuda::device_synchronize();
              },
              1) /
          steps;
 }
 
-struct Row {
-  std::string name;
-  std::function<Runner()> make;
-  std::optional<Budget> budget;  // ratio to the captured AdamW
-};
-
-/// Makes it, takes two steps and notes the memory that these took at most.
-Runner made_and_warm(const std::function<Runner()>& make) {
-  c10::cuda::CUDACachingAllocator::emptyCache();
-  const auto before =
-      c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device()).allocated_bytes[0].current;
-  c10::cuda::CUDACachingAllocator::resetPeakStats(c10::cuda::current_device());
-  auto runner = make();
-  for (int i = 0; i < 2; ++i) runner.step();
-  synchronize();
-  runner.peak_gib = peak_gib() - static_cast<double>(before) / 0x1p30;
-  return runner;
+/// Steps of these rows, timed in turns with `others`.
+std::map<std::string, Times> times_of(const std::vector<Row>& rows, const Workload& work, const Task& task,
+                                      int rounds, Measurements others = {}) {
+  std::vector<Runner> runners;
+  for (const auto& row : rows) runners.push_back(warm(row, work));
+  Measurements measurements;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    measurements.emplace_back(
+        rows[i].name, [&runner = runners[i], steps = task.steps] { return seconds_per_step(runner, steps); });
+  for (auto& other : others) measurements.push_back(std::move(other));
+  return measure_in_turns(measurements, rounds);
 }
 
-void steps_table(Report& report, const Workload& work, const std::vector<Row>& rows, int steps, int rounds,
-                 const std::function<double()>& python) {
-  std::vector<Runner> runners;
-  for (const auto& row : rows) runners.push_back(made_and_warm(row.make));
-  Measurements measurements;
-  for (auto& runner : runners)
-    measurements.emplace_back(runner.name, [&runner, steps] { return seconds_per_step(runner, steps); });
-  if (python) measurements.emplace_back("PyTorch AdamW, captured", python);
-  const auto times = measure_in_turns(measurements, rounds);
+void steps_table(Report& report, const Task& task, int rounds, LineProcess* python) {
+  const auto work = task.work();
+  const std::string in_python = "PyTorch AdamW, captured (Python)";
+  Measurements others;
+  if (python != nullptr && task.python_batch > 0)
+    others.emplace_back(in_python, [&] {
+      const auto question = std::to_string(task.python_batch) + " " + std::to_string(task.steps);
+      return std::stod(python->ask(question).value());
+    });
+  const auto rows = optimizer_rows();
+  const auto times = times_of(rows, work, task, rounds, others);
   const auto& graph = times.at("AdamW, captured");
   const auto& eager = times.at("torch AdamW, eager");
-  report.begin(work.name, {"step", "ms", "to captured AdamW", "budget", "to eager AdamW", "peak GiB"});
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto& mine = times.at(runners[i].name);
+  report.begin(work.name, {"step", "ms", "to captured AdamW", "budget", "to eager AdamW"});
+  const auto add = [&](const std::string& name, const std::optional<Budget>& budget) {
+    const auto& mine = times.at(name);
     const auto to_graph = ratio(mine, graph);
-    report.row({runners[i].name, milliseconds(mine), with_quartiles(to_graph, 2),
-                report.verdict(to_graph.median, rows[i].budget), with_quartiles(ratio(mine, eager), 2),
-                fixed(runners[i].peak_gib, 2)});
-  }
-  if (python) {
-    const auto& theirs = times.at("PyTorch AdamW, captured");
-    report.row({"PyTorch AdamW, captured (Python)", milliseconds(theirs),
-                with_quartiles(ratio(theirs, graph), 2), "", with_quartiles(ratio(theirs, eager), 2), ""});
-    const auto to_python = ratio(graph, theirs);
-    report.row({"our captured AdamW to PyTorch's", "", with_quartiles(to_python, 2),
-                report.verdict(to_python.median, at_most(1.1)), "", ""});
-  }
-  report.end();
-}
-
-std::vector<Row> rows_for(const Workload& work, std::optional<Budget> two, std::optional<Budget> eight) {
-  const auto captured = GraphOptions();
-  const auto adam = AdamWOptions(1e-3);
-  const auto probes = [](int k) { return SAdamOptions(1e-3).probes(k); };
-  return {
-      {"", [&work] { return torch_adamw(work); }, {}},
-      {"",
-       [=, &work] { return sadam_steps<AdamW>("AdamW, eager", work, adam, GraphOptions().capture(false)); },
-       {}},
-      {"", [=, &work] { return sadam_steps<AdamW>("AdamW, captured", work, adam, captured); }, {}},
-      {"",
-       [=, &work] {
-         return sadam_steps<SAdam>("S-Adam k=2, eager", work, probes(2), GraphOptions().capture(false));
-       },
-       {}},
-      {"", [=, &work] { return sadam_steps<SAdam>("S-Adam k=2, captured", work, probes(2), captured); }, two},
-      {"",
-       [=, &work] {
-         return sadam_steps<SAdam>("S-Adam k=8, eager", work, probes(8), GraphOptions().capture(false));
-       },
-       {}},
-      {"", [=, &work] { return sadam_steps<SAdam>("S-Adam k=8, captured", work, probes(8), captured); },
-       eight},
+    report.row({name, milliseconds(mine), with_quartiles(to_graph, 2),
+                report.verdict(to_graph.median, budget), with_quartiles(ratio(mine, eager), 2)});
   };
-}
-
-void streams_table(Report& report, const Workload& work, int steps, int rounds) {
-  std::vector<Runner> runners;
-  for (const int k : {2, 8, 16})
-    for (const int streams : {0, 1, 2, 4, 8, 16})
-      if (streams <= k)
-        runners.push_back(made_and_warm([&] {
-          return sadam_steps<SAdam>("k=" + std::to_string(k) + ", " + std::to_string(streams) + " streams",
-                                    work, SAdamOptions(1e-3).probes(k), GraphOptions().streams(streams));
-        }));
-  Measurements measurements;
-  for (auto& runner : runners)
-    measurements.emplace_back(runner.name, [&runner, steps] { return seconds_per_step(runner, steps); });
-  const auto times = measure_in_turns(measurements, rounds);
-  report.begin("Streams: " + work.name, {"step", "ms", "peak GiB"});
-  for (const auto& runner : runners)
-    report.row({runner.name, milliseconds(times.at(runner.name)), fixed(runner.peak_gib, 2)});
+  for (const auto& row : rows)
+    add(row.name, row.name == "S-Adam k=2, captured"   ? task.two
+                  : row.name == "S-Adam k=8, captured" ? task.eight
+                                                       : std::nullopt);
+  if (!others.empty()) {
+    add(in_python, {});
+    const auto to_python = ratio(graph, times.at(in_python));
+    report.row({"our captured AdamW to PyTorch's", "", with_quartiles(to_python, 2),
+                report.verdict(to_python.median, at_most(1.1)), ""});
+  }
   report.end();
 }
 
-void run(const std::vector<std::string>& arguments) {
-  if (!torch::cuda::is_available()) throw Error("there is no GPU here: run this on a machine with one.");
-  const bool streams = std::find(arguments.begin(), arguments.end(), "--streams") != arguments.end();
-  const bool quick = std::find(arguments.begin(), arguments.end(), "--quick") != arguments.end();
-  const int rounds = quick ? 3 : 9;
-  at::globalContext().setAllowTF32CuDNN(false);
-  at::globalContext().setAllowTF32CuBLAS(false);
+void streams_table(Report& report, const Task& task, int rounds) {
+  const auto work = task.work();
+  const auto rows = stream_rows();
+  const auto times = times_of(rows, work, task, rounds);
+  report.begin("Streams: " + work.name, {"step", "ms"});
+  for (const auto& row : rows) report.row({row.name, milliseconds(times.at(row.name))});
+  report.end();
+}
+
+std::vector<Row> all_rows() {
+  auto rows = optimizer_rows();
+  for (auto& row : stream_rows()) rows.push_back(std::move(row));
+  return rows;
+}
+
+/// Takes steps of one row on one network, and prints the most memory that torch had given out meanwhile.
+void print_peak(std::size_t task, std::size_t row) {
+  const auto work = tasks().at(task).work();
+  const auto runner = warm(all_rows().at(row), work);
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device());
+  std::cout << stats.allocated_bytes[0].peak << std::endl;
+}
+
+/// Each row in a process of its own: whoever is first on a stream pays for the workspaces of libraries there.
+void memory_table(Report& report) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const auto rows = all_rows();
+  std::vector<std::string> columns = {"peak GiB"};
+  std::vector<std::vector<std::string>> cells(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) cells[i].push_back(rows[i].name);
+  for (std::size_t task = 0; task < tasks().size(); ++task) {
+    columns.push_back(tasks()[task].work().name);
+    std::vector<std::unique_ptr<FILE, int (*)(FILE*)>> outputs;
+    auto read_one = [&, done = std::size_t{0}]() mutable {
+      std::array<char, 64> line{};
+      if (!outputs[done] || std::fgets(line.data(), line.size(), outputs[done].get()) == nullptr)
+        throw Error("the process that measures " + rows[done].name + " gave no answer.");
+      cells[done].push_back(fixed(std::stod(line.data()) / 0x1p30, 2));
+      outputs[done++].reset();
+    };
+    constexpr std::size_t kAtATime = 7;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto command = "'" + program + "' --peak " + std::to_string(task) + " " + std::to_string(i);
+      outputs.emplace_back(popen(command.c_str(), "r"), pclose);
+      if (i + 1 >= kAtATime) read_one();
+    }
+    while (cells.back().size() < task + 2) read_one();
+  }
+  report.begin("Memory", columns);
+  for (const auto& row : cells) report.row(row);
+  report.end();
+}
+
+std::unique_ptr<LineProcess> started(const std::string& script) {
+  if (script.empty()) return nullptr;
+  auto python = std::make_unique<LineProcess>(std::vector<std::string>{"python3", script});
+  if (python->ask("2 1")) return python;
+  std::cout << "PyTorch's captured AdamW is left out: python3 has no torch and torchvision with CUDA.\n\n";
+  return nullptr;
+}
+
+void print_tables(const Settings& settings) {
   std::cout << "GPU: " << at::cuda::getCurrentDeviceProperties()->name << ", libtorch " << TORCH_VERSION
             << ", float32 without TF32\n\n";
   Report report;
-  kernels_table(report, 100'000'000, rounds);
-  std::unique_ptr<LineProcess> python;
-  std::string script;
-  for (const auto& argument : arguments)
-    if (argument.rfind("--python=", 0) == 0) script = argument.substr(9);
-  if (!script.empty()) python = std::make_unique<LineProcess>(std::vector<std::string>{"python3", script});
-  if (python && !python->ask("2 1")) {
-    python.reset();
-    std::cout << "PyTorch's captured AdamW is left out: python3 has no torch and torchvision with CUDA.\n\n";
+  if (settings.tables.count("kernels") > 0) kernels_table(report, 100'000'000, settings.rounds);
+  if (settings.tables.count("steps") > 0) {
+    const auto python = started(settings.python);
+    for (const auto& task : tasks()) steps_table(report, task, settings.rounds, python.get());
   }
-  for (const int batch : {2, 64}) {
-    const auto work = resnet(batch);
-    const int steps = batch == 2 ? 40 : 8;
-    const auto rows = batch == 2 ? rows_for(work, at_most(1.4), at_most(2.5))
-                                 : rows_for(work, at_most(1.45), at_most(2.95));
-    std::function<double()> theirs;
-    if (python)
-      theirs = [&] {
-        return std::stod(python->ask(std::to_string(batch) + " " + std::to_string(steps)).value());
-      };
-    steps_table(report, work, rows, steps, rounds, theirs);
-    if (streams) streams_table(report, work, steps, rounds);
-  }
-  const auto small = qat_net();
-  steps_table(report, small, rows_for(small, {}, {}), 100, rounds, nullptr);
-  if (streams) streams_table(report, small, 100, rounds);
+  if (settings.tables.count("streams") > 0)
+    for (const auto& task : tasks()) streams_table(report, task, settings.rounds);
+  if (settings.tables.count("memory") > 0) memory_table(report);
   std::cout << report.judged() - report.over() << " of " << report.judged() << " budgets kept.\n";
+}
+
+void run(const std::vector<std::string>& arguments) {
+  Settings settings;
+  std::optional<std::pair<std::size_t, std::size_t>> peak;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--quick") {
+      settings.rounds = 3;
+    } else if (arguments[i] == "--python" && i + 1 < arguments.size()) {
+      settings.python = arguments[++i];
+    } else if (arguments[i] == "--peak" && i + 2 < arguments.size()) {
+      peak.emplace(std::stoul(arguments[i + 1]), std::stoul(arguments[i + 2]));
+      i += 2;
+    } else if (kTables.count(arguments[i]) > 0) {
+      settings.tables.insert(arguments[i]);
+    } else if (arguments[i] == "--help") {
+      std::cout << kUsage;
+      return;
+    } else {
+      throw Error("there is no table or option '" + arguments[i] + "': see --help.");
+    }
+  }
+  if (!torch::cuda::is_available()) throw Error("there is no GPU here: run this on a machine with one.");
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
+  if (peak) return print_peak(peak->first, peak->second);
+  if (settings.tables.empty()) settings.tables = {"kernels", "steps", "memory"};
+  print_tables(settings);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <unordered_set>
 
 namespace sadam::probe {
 namespace {
@@ -97,15 +98,32 @@ WrittenMemory::WrittenMemory(const std::function<void()>& work) {
   watch.rethrow();
 }
 
-bool WrittenMemory::overlaps(const WrittenMemory& other) const {
-  return std::any_of(storages_.begin(), storages_.end(),
-                     [&](const auto& entry) { return other.storages_.count(entry.first) > 0; });
+bool WrittenMemory::overlaps(const WrittenMemory& other, const std::vector<at::Tensor>& except) const {
+  std::unordered_set<const c10::StorageImpl*> excepted;
+  for (const auto& tensor : except)
+    if (tensor.defined() && tensor.has_storage()) excepted.insert(tensor.storage().unsafeGetStorageImpl());
+  return std::any_of(storages_.begin(), storages_.end(), [&](const auto& entry) {
+    return other.storages_.count(entry.first) > 0 && excepted.count(entry.first) == 0;
+  });
 }
 
 bool WrittenMemory::has(const at::Tensor& tensor) const {
   return tensor.defined() && tensor.has_storage() &&
          storages_.count(tensor.storage().unsafeGetStorageImpl()) > 0;
 }
+
+namespace {
+
+// Where there is no room beside it, on the host.
+at::Tensor copy_of(const at::Tensor& memory) {
+  try {
+    return memory.clone();
+  } catch (const c10::OutOfMemoryError&) {
+    return memory.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+  }
+}
+
+}  // namespace
 
 Undo::Undo(const std::vector<at::Tensor>& tensors) {
   for (const auto& tensor : tensors) {
@@ -121,7 +139,7 @@ void Undo::watch(const std::function<void()>& work) {
     const auto found = unchanged_.find(tensor.storage().unsafeGetStorageImpl());
     if (found == unchanged_.end()) return;
     const at::NoGradGuard no_grad;
-    for (const auto& memory : found->second) copies_.emplace_back(memory, memory.clone());
+    for (const auto& memory : found->second) copies_.emplace_back(memory, copy_of(memory));
     unchanged_.erase(found);
   });
   work();

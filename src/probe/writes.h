@@ -18,9 +18,10 @@ class WrittenMemory {
  public:
   explicit WrittenMemory(const std::function<void()>& work);
 
-  /// Whether the work of the two, had it been done at the same time, would have written to the same memory.
-  /// What each made for itself does not count, even where one got what the other had let go of.
-  bool overlaps(const WrittenMemory& other) const;
+  /// Whether the work of the two, had it been done at the same time, would have written to the same memory,
+  /// that of some tensors excepted. What each made for itself does not count, even where one got what the
+  /// other had let go of.
+  bool overlaps(const WrittenMemory& other, const std::vector<at::Tensor>& except = {}) const;
   /// Whether it wrote to that of a tensor, which must have been there before.
   bool has(const at::Tensor& tensor) const;
 

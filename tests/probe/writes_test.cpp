@@ -29,6 +29,15 @@ TEST(WrittenMemory, IsSharedWhereTwoWriteTheSameTensorOrViewsOfIt) {
   EXPECT_TRUE(race([&] { torch::_foreach_add_({torch::ones({2}), held}, 1); }, [&] { shared.fill_(1); }));
 }
 
+TEST(WrittenMemory, IsNotSharedWhereItIsThatOfTensorsExcepted) {
+  const auto known = torch::zeros({4, 4});
+  const auto other = torch::zeros({4});
+  const WrittenMemory a([&] { known[1].add_(1); });
+  const WrittenMemory b([&] { known.mul_(2); });
+  EXPECT_FALSE(a.overlaps(b, {torch::Tensor(), known[2]}));
+  EXPECT_TRUE(a.overlaps(b, {other}));
+}
+
 TEST(WrittenMemory, IsNotSharedWhereEachWritesItsOwn) {
   auto one = torch::zeros({4});
   auto another = torch::zeros({4});

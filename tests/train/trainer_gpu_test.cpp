@@ -128,6 +128,11 @@ TEST(TrainerOnGpu, FirstStepsAreThoseOfTheCpu) {
   const auto cpu = run_on_gpu(folder.path() / "cpu", recipe);
   ASSERT_EQ(gpu.steps.size(), cpu.steps.size());
   EXPECT_NEAR(gpu.steps[0].loss, cpu.steps[0].loss, 1e-5);
+  for (std::size_t i = 0; i < 4; ++i) {  // afterwards even one thread and two differ
+    EXPECT_GT(cpu.steps[i].lgi, 0.1) << "step " << i;
+    EXPECT_NEAR(gpu.steps[i].lgi, cpu.steps[i].lgi, 5e-3) << "step " << i;
+    EXPECT_NEAR(gpu.steps[i].brake, cpu.steps[i].brake, 5e-3) << "step " << i;
+  }
   for (std::size_t i = 0; i < gpu.steps.size(); ++i)
     EXPECT_NEAR(gpu.steps[i].loss, cpu.steps[i].loss, 0.02) << "step " << i;
   EXPECT_NEAR(gpu.epochs[0].test_loss, cpu.epochs[0].test_loss, 0.02);

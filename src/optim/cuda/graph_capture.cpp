@@ -145,14 +145,10 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
     bool invalidated = false;
     try {
       record(*result, invalidated);
-    } catch (const c10::OutOfMemoryError&) {
-      undo();
-      if (make_do_with_less()) continue;
-      give_up("the GPU's memory is too short for a graph of its own");
-      return nullptr;
     } catch (const std::exception& error) {
       undo();
-      give_up(reason_of(error, invalidated));
+      if (is_out_of_memory(error) && make_do_with_less()) continue;
+      give_up(is_out_of_memory(error) ? kTooShortForAGraph : reason_of(error, invalidated));
       return nullptr;
     }
     for (const auto& item : work().items()) result->gradients.push_back(item.parameter.grad());

@@ -120,7 +120,13 @@ at::Tensor GraphEngine::step(const Inputs& inputs, std::optional<double> brake) 
       return eager_step(on_device(inputs), brake);
     }
   }
-  replay(*graph, inputs);
+  try {
+    replay(*graph, inputs);
+  } catch (const std::exception& error) {  // the first launch takes memory of its own
+    if (!is_out_of_memory(error)) throw;
+    give_up(kTooShortForAGraph);
+    return eager_step(on_device(inputs), brake);
+  }
   captured = true;
   streams = graph->streams;
   why_not.clear();

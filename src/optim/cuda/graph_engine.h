@@ -25,6 +25,14 @@ inline std::string first_line_of(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
+/// Torch's allocator has an exception of its own for it, CUDA's functions have not.
+inline bool is_out_of_memory(const std::exception& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         first_line_of(error).find("out of memory") != std::string::npos;
+}
+
+inline const std::string kTooShortForAGraph = "the GPU's memory is too short for a graph of its own";
+
 /// Thrown where a step cannot be captured.
 struct Impossible {
   std::string why;
@@ -91,7 +99,8 @@ class GraphEngine : public GraphedStep::Engine {
   std::vector<const void*> addresses() const;
   void backward(const at::Tensor& loss) const;
   /// Why probes cannot be evaluated beside the base evaluation, on replicas like this one; "" if they can.
-  std::string objection_to(const Replica& replica, const Inputs& inputs);
+  /// `by_base` is what an evaluation of the module with gradients has written.
+  std::string objection_to(const Replica& replica, const Inputs& inputs, const probe::WrittenMemory& by_base);
   void drop_replicas();
   void abandon(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t pool, bool ending) const;
   Inputs on_device(const Inputs& inputs) const;

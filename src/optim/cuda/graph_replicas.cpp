@@ -102,6 +102,8 @@ void GraphEngine::make_replicas(const Key& key) {
   const auto& whole = Access::wide(*s_adam());
   auto wanted = std::min(most_streams_, probes_of(whole));
   if (is_chained()) wanted = std::min<std::int64_t>(wanted, 1);
+  // What has two names in the module may have become two in a copy, each with updates of its own.
+  if (is_chained() && request_.module->named_buffers().size() != buffers_->live.size()) return;
   if (wanted == 0 || is_along_step(whole)) return;
   // Fresh noise: the probes draw after the backward pass, and not before.
   if (backward_draws_ && whole.noise() == ProbeNoise::fresh) return;
@@ -126,15 +128,18 @@ void GraphEngine::make_replicas(const Key& key) {
     replicas_.clear();
     most_streams_ = 0;
     TORCH_WARN("sadam: the module cannot be copied, so probes run one after the other on the module itself: ",
-               "derive it from torch::nn::Cloneable (", first_line_of(error), ")");
+               "derive it and all that it consists of from torch::nn::Cloneable (", first_line_of(error),
+               ")");
   }
 }
 
 // Two things are asked. Is the loss of a replica that of the module, with their weights and with others? It
 // is not if the loss remembers a module instead of using the one that it is given, or if clone() does not
 // copy all of it. And would evaluations at the same time disturb each other, because they write to the same
-// memory (a tensor that the module has and has not registered) or to weights that others read?
-std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inputs) {
+// memory (a tensor that the module has and has not registered) or to weights that others read? The base
+// evaluation may do so alone, being the one with gradients: what it writes each time is not its own.
+std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inputs,
+                                      const probe::WrittenMemory& by_base) {
   const at::NoGradGuard no_grad;
   const probe::FullPrecision precision(/*cuda=*/true);  // as the probes have
   const auto prepared = request_.prepared(inputs);
@@ -147,6 +152,20 @@ std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inpu
     probe::WrittenMemory written([&] { loss = evaluate(module, prepared).item<double>(); });
     return std::make_pair(loss, std::move(written));
   };
+  std::string failure;
+  const auto evaluated_copy = [&] {
+    try {
+      return evaluated(*replica.module);
+    } catch (const c10::OutOfMemoryError&) {
+      throw;
+    } catch (const std::exception& error) {
+      failure =
+          "a copy of the module cannot be evaluated, as the module itself can: derive it and all that "
+          "it consists of from torch::nn::Cloneable (" +
+          first_line_of(error) + ")";
+      return std::make_pair(0.0, probe::WrittenMemory([] {}));
+    }
+  };
   const auto differ = [](double a, double b) {
     return std::isfinite(a) != std::isfinite(b) ||
            std::abs(a - b) > 1e-5 * std::max(std::abs(a), std::abs(b));
@@ -157,7 +176,7 @@ std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inpu
       weights.emplace_back(copy.variable_data(), work().items()[i].parameter.variable_data());
   copy_tensors(weights);
   copy_tensors(replica.frozen);
-  const auto of_replica = evaluated(*replica.module);
+  const auto of_replica = evaluated_copy();
   const auto of_module = evaluated(*request_.module);
   double moved_module = 0;
   {
@@ -165,15 +184,23 @@ std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inpu
     moved_module = evaluated(*request_.module).first;
   }
   move_weights(replica);
-  const double moved_replica = evaluated(*replica.module).first;
+  const double moved_replica = evaluated_copy().first;
   before.restore();
+  const probe::WrittenMemory by_base_again([&] {
+    const at::AutoGradMode with_gradients(true);
+    at::autocast::clear_cache();
+    request_.loss(*request_.module, prepared);
+  });
+  before.restore();
+  if (!failure.empty()) return failure;
   if (differ(of_replica.first, of_module.first) || differ(moved_replica, moved_module))
     return "a copy of the module has another loss: let the loss use the module that it is given and no "
            "other, and let clone() copy all of it";
   const auto parameters = request_.module->parameters();
-  if (of_replica.second.overlaps(of_module.second) ||
-      std::any_of(parameters.begin(), parameters.end(),
-                  [&](const at::Tensor& parameter) { return of_module.second.has(parameter); }))
+  if (of_replica.second.overlaps(of_module.second) || by_base_again.overlaps(by_base, buffers_->own) ||
+      std::any_of(parameters.begin(), parameters.end(), [&](const at::Tensor& parameter) {
+        return of_module.second.has(parameter) || by_base_again.has(parameter);
+      }))
     return "the loss writes to weights, or to tensors that copies of the module share: let it write to "
            "nothing but buffers that are registered in reset()";
   return "";

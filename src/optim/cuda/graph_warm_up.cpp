@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <torch/nn/module.h>
 
+#include <optional>
 #include <sstream>
 
 #include "../../probe/loss.h"
@@ -59,7 +60,7 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key, probe::Undo& wei
   clear_gradients();
   // Gradients, from which it is known which parameters are trained. Weights that the loss writes are watched
   // here alone: what it writes once it writes always, and later they have been moved.
-  weights.watch([&] {
+  const auto evaluate_and_differentiate = [&] {
     at::autocast::clear_cache();
     const at::AutoGradMode with_gradients(true);
     const auto loss = request_.loss(*request_.module, request_.prepared(inputs));
@@ -80,7 +81,9 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key, probe::Undo& wei
     const auto drawn_before = drawn();
     backward(loss);
     backward_draws_ = drawn() != drawn_before;
-  });
+  };
+  std::optional<probe::WrittenMemory> written;
+  weights.watch([&] { written.emplace(evaluate_and_differentiate); });
   require_all_in_place();
   Access::check_gradients(*request_.optimizer);
   Access::require_a_gradient(*request_.optimizer, "GraphedStep");
@@ -93,7 +96,7 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key, probe::Undo& wei
       make_replicas(key);
       std::string objection;
       try {
-        if (!replicas_.empty()) objection = objection_to(replicas_.front(), inputs);
+        if (!replicas_.empty()) objection = objection_to(replicas_.front(), inputs, *written);
       } catch (const c10::OutOfMemoryError&) {  // in place, then
         drop_replicas();
         most_streams_ = 0;

@@ -16,9 +16,10 @@ struct Shelf {
   std::map<std::pair<int, int>, std::vector<cudaStream_t>> streams;  // by device and priority
 };
 
+// Never destroyed: a step in a global variable may go after it.
 Shelf& shelf() {
-  static Shelf one;
-  return one;
+  static auto* const one = new Shelf;
+  return *one;
 }
 
 }  // namespace

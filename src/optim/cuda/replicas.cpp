@@ -34,6 +34,12 @@ std::vector<at::Tensor> all_buffers(const torch::nn::Module& module,
   return buffers;
 }
 
+void check_copy(const at::Tensor& copy, const at::Tensor& own, const std::string& what) {
+  if (copy.is_alias_of(own)) throw Error("its copy has the same " + what);
+  if (copy.sizes() != own.sizes() || copy.scalar_type() != own.scalar_type() || copy.device() != own.device())
+    throw Error("its copy has " + what + " of another kind");
+}
+
 }  // namespace
 
 Buffers::Buffers(const torch::nn::Module& module, const std::vector<at::Tensor>& protected_buffers) {
@@ -84,10 +90,7 @@ Replica make_replica(const torch::nn::Module& module, const Items& items, const 
   const auto copies = replica.module->named_parameters();
   for (const auto& entry : module.named_parameters()) {
     const auto copy = copies[entry.key()];
-    if (copy.is_alias_of(entry.value())) throw Error("its copy has the same weights");
-    if (copy.sizes() != entry.value().sizes() || copy.scalar_type() != entry.value().scalar_type() ||
-        copy.device() != entry.value().device())
-      throw Error("its copy has weights of another kind");
+    check_copy(copy, entry.value(), "weights");
     copy.set_requires_grad(entry.value().requires_grad());  // a loss may ask for it
     const auto found = item_of.find(entry.value().unsafeGetTensorImpl());
     if (found != item_of.end())
@@ -103,6 +106,7 @@ Replica make_replica(const torch::nn::Module& module, const Items& items, const 
     const auto next = buffer_of.size();
     const auto i = buffer_of.emplace(entry.value().unsafeGetTensorImpl(), next).first->second;
     const auto copy = buffer_copies[entry.key()].variable_data();
+    check_copy(copy, entry.value(), "buffers");
     replica.buffers.emplace_back(copy, buffers.before[i]);
     replica.live_buffers.emplace_back(copy, buffers.live[i]);
   }

@@ -25,7 +25,7 @@ TEST(GraphedStepFallback, ALossThatWaitsForTheDeviceIsTakenEagerly) {
 void allocate_outside_torch(bool notices) {
   void* memory = nullptr;
   const auto answer = cudaMalloc(&memory, 1024);
-  if (notices && answer != cudaSuccess) throw std::runtime_error("no memory while capturing");
+  if (notices && answer != cudaSuccess) throw std::runtime_error("no memory");
   if (memory != nullptr) cudaFree(memory);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "optim/cuda/support.h"
+#include "probe/writes.h"
 #include "support/small_gpu.h"
 
 namespace sadam::optim::cuda_test {
@@ -162,6 +163,19 @@ TEST(ShortMemory, AStepWhoseGraphDoesNotFitIsTakenEagerly) {
   step(make_batch(0));
   EXPECT_TRUE(step.is_captured()) << "another, afterwards: " << step.why_not();
   EXPECT_EQ(step.streams(), 3);
+}
+
+TEST(ShortMemory, WhatALossWritesIsPutBackWhereNoCopyFits) {
+  SADAM_NEEDS_GPU();
+  const auto weights = torch::ones({16 * 1024 * 1024}, torch::kCUDA);  // 64 MiB
+  const ShortMemory scope(20);
+  EXPECT_THROW(static_cast<void>(weights.clone()), c10::OutOfMemoryError);
+  probe::Undo undo({weights});
+  undo.watch([&] { weights.mul_(3); });
+  EXPECT_EQ(weights[7].item<double>(), 3);
+  undo.restore();
+  EXPECT_EQ(weights.min().item<double>(), 1);
+  EXPECT_EQ(weights.max().item<double>(), 1);
 }
 
 // A closure that fails in a probe, when the weights are moved.

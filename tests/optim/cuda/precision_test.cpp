@@ -2,6 +2,7 @@
 #include <numeric>
 #include <random>
 
+#include "nn/qat_net.h"
 #include "nn/resnet18.h"
 #include "optim/cuda/support.h"
 
@@ -25,8 +26,7 @@ std::vector<double> differences(bool tf32, bool through_the_optimizer) {
   net->to(torch::kCUDA);
   net->eval();
   const auto batch = resnet_batch();
-  at::globalContext().setAllowTF32CuDNN(tf32);
-  at::globalContext().setAllowTF32CuBLAS(tf32);
+  const Tf32 scope(tf32);
   SAdam optimizer(*net, SAdamOptions(0).weight_decay(0).probes(4).radius(0.01));
   std::vector<double> seen;
   if (through_the_optimizer) {
@@ -41,8 +41,6 @@ std::vector<double> differences(bool tf32, bool through_the_optimizer) {
     });
     seen = optimizer.summary().differences;
   }
-  at::globalContext().setAllowTF32CuDNN(true);
-  at::globalContext().setAllowTF32CuBLAS(false);
   return seen;
 }
 
@@ -65,17 +63,49 @@ TEST(CudaPrecision, ProbesAreInFloat32WhateverTrainingIsIn) {
   EXPECT_EQ(differences(true, true), differences(false, true));
 }
 
+// Two devices round differently, which is far less than what TF32 does above.
+TEST(CudaPrecision, LgiOfNetworksIsThatOfTheCpu) {
+  SADAM_NEEDS_GPU();
+  const auto compare = [](const char* name, const auto& make, std::int64_t pixels) {
+    torch::manual_seed(3);
+    const Batch batch = {torch::randn({8, 3, pixels, pixels}), torch::randint(100, {8})};
+    const auto seen = [&](torch::Device device, bool captured) {
+      torch::manual_seed(2);
+      auto net = make();
+      net->to(device);
+      const Tf32 scope(false);
+      SAdam optimizer(*net, SAdamOptions(0).weight_decay(0).probes(4));
+      const auto loss = [](auto& module, const Batch& b) {
+        return torch::nn::functional::cross_entropy(module.forward(b[0]).to(torch::kDouble), b[1]);
+      };
+      GraphedStep step(net, optimizer, loss, GraphOptions().capture(captured));
+      step({batch[0].to(device), batch[1].to(device)});
+      EXPECT_EQ(step.is_captured(), captured) << step.why_not();
+      return optimizer.summary().lgi;
+    };
+    const double cpu = seen(torch::kCPU, false);
+    for (const bool captured : {false, true}) {
+      const double gpu = seen(torch::kCUDA, captured);
+      std::cout << "rho of " << name << " on the CPU " << cpu << ", on the GPU " << gpu << '\n';
+      EXPECT_NEAR(gpu, cpu, 0.02 * cpu) << name;
+    }
+    EXPECT_GT(cpu, 0.05) << name;
+  };
+  compare(
+      "ResNet-18", [] { return nn::ResNet18(nn::ResNet18Options{100}); }, 64);
+  compare(
+      "QATNet", [] { return nn::QATNet(nn::QATNetOptions{.dropout = 0}); }, 32);
+}
+
 TEST(CudaPrecision, TheUsersSettingsStandAfterAStep) {
   SADAM_NEEDS_GPU();
   auto net = make_net(0);
   SAdam optimizer(*net, SAdamOptions(1e-3));
   const auto batch = make_batch(0);
-  at::globalContext().setAllowTF32CuDNN(true);
-  at::globalContext().setAllowTF32CuBLAS(true);
+  const Tf32 scope(true);
   optimizer.step([&] { return loss_of(*net, batch); });
   EXPECT_TRUE(at::globalContext().allowTF32CuDNN());
   EXPECT_TRUE(at::globalContext().allowTF32CuBLAS());
-  at::globalContext().setAllowTF32CuBLAS(false);
 }
 
 TEST(CudaPrecision, GraphsInTf32ProbeInFloat32) {
@@ -85,18 +115,15 @@ TEST(CudaPrecision, GraphsInTf32ProbeInFloat32) {
     torch::manual_seed(2);
     nn::ResNet18 net(nn::ResNet18Options{100});
     net->to(torch::kCUDA);
-    at::globalContext().setAllowTF32CuDNN(tf32);
-    at::globalContext().setAllowTF32CuBLAS(tf32);
+    const Tf32 scope(tf32);
     SAdam optimizer(*net, SAdamOptions(lr).weight_decay(0).probes(2));
     GraphedStep step(net, optimizer, resnet_loss, GraphOptions().capture(captured));
     const auto batch = resnet_batch();
     for (int i = 0; i < 3; ++i) step(batch);
     EXPECT_EQ(step.is_captured(), captured) << step.why_not();
-    at::globalContext().setAllowTF32CuDNN(true);
-    at::globalContext().setAllowTF32CuBLAS(false);
     return optimizer.summary().differences;
   };
-  EXPECT_EQ(seen(true, true, 1e-3), seen(true, false, 1e-3));
+  for (const bool tf32 : {true, false}) EXPECT_EQ(seen(tf32, true, 1e-3), seen(tf32, false, 1e-3)) << tf32;
   // Where the weights stay, nothing is left of TF32.
   EXPECT_EQ(seen(true, true, 0), seen(false, false, 0));
 }

@@ -102,6 +102,37 @@ class Deterministic {
   }
 };
 
+/// While it lives, torch may use TF32 or may not. Probes never do, so that with it f(w) is evaluated once
+/// more.
+class Tf32 {
+ public:
+  explicit Tf32(bool allowed) : cudnn_(context().allowTF32CuDNN()), cublas_(context().allowTF32CuBLAS()) {
+    allow(allowed, allowed);
+  }
+  ~Tf32() { allow(cudnn_, cublas_); }
+  Tf32(const Tf32&) = delete;
+  Tf32& operator=(const Tf32&) = delete;
+
+ private:
+  static at::Context& context() { return at::globalContext(); }
+  static void allow(bool cudnn, bool cublas) {
+    context().setAllowTF32CuDNN(cudnn);
+    context().setAllowTF32CuBLAS(cublas);
+  }
+  bool cudnn_;
+  bool cublas_;
+};
+
+/// Calls `check` in float32 and in TF32.
+template <class Check>
+void in_both_precisions(const Check& check) {
+  for (const bool allowed : {false, true}) {
+    SCOPED_TRACE(allowed ? "in TF32" : "in float32");
+    const Tf32 scope(allowed);
+    check();
+  }
+}
+
 /// A loss without convolutions, so that CPU and GPU can be compared in float64.
 struct Problem {
   torch::Tensor a, b, x, y;
@@ -122,8 +153,10 @@ struct Problem {
 template <class Run>
 void expect_the_same(const Run& run) {
   const Deterministic deterministic;
-  const std::vector<torch::Tensor> one = run(false);
-  EXPECT_TRUE(equal(one, run(true)));
+  in_both_precisions([&] {
+    const std::vector<torch::Tensor> one = run(false);
+    EXPECT_TRUE(equal(one, run(true)));
+  });
 }
 
 /// Takes steps of a small network with a loss that cannot be captured: one warning says why, and they are

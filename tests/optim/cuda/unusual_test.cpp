@@ -143,6 +143,94 @@ TEST(Unusual, AForwardPassThatWritesFrozenWeights) {
         {0, probes == 0 ? SAdamOptions(1e-2).damping(0) : SAdamOptions(1e-2).probes(probes)});
 }
 
+/// Compares itself with half its weights, which it writes down in the evaluation with gradients alone.
+struct GuardedImpl : torch::nn::Cloneable<GuardedImpl> {
+  explicit GuardedImpl(bool is_registered) : registers(is_registered) { reset(); }
+  void reset() override {
+    fc = register_module("fc", torch::nn::Linear(4, 3));
+    const auto start = torch::ones({3, 4}, torch::kCUDA);
+    if (registers)
+      half = register_parameter("half", start, /*requires_grad=*/false);
+    else if (!half.defined())
+      half = start;  // which copies share
+  }
+  torch::Tensor loss(const torch::Tensor& x) {
+    if (torch::GradMode::is_enabled()) {
+      const torch::NoGradGuard no_grad;
+      half.copy_(0.5 * fc->weight);
+    }
+    return (fc->forward(x) - torch::matmul(x, half.t())).abs().mean();
+  }
+  bool registers;
+  torch::nn::Linear fc{nullptr};
+  torch::Tensor half;
+};
+TORCH_MODULE(Guarded);
+
+TEST(Unusual, AForwardPassThatWritesOnlyWithGradients) {
+  SADAM_NEEDS_GPU();
+  const auto x = torch::ones({5, 4}, torch::kCUDA);
+  for (const bool registers : {true, false})
+    expect_eager_results<GuardedImpl>([&] { return Guarded(registers); },
+                                      [](GuardedImpl& net, const Batch& batch) { return net.loss(batch[0]); },
+                                      [&](int i) { return Batch{x * (i + 1)}; }, {0});
+}
+
+/// A part of a module that is not Cloneable, so that copies of the whole have one of their own making.
+struct ShiftImpl : torch::nn::Module {
+  explicit ShiftImpl(bool is_registered) {
+    amount = torch::arange(4.0);
+    if (is_registered) amount = register_buffer("amount", amount);
+  }
+  torch::Tensor amount;
+};
+TORCH_MODULE(Shift);
+
+struct ShiftedImpl : torch::nn::Cloneable<ShiftedImpl> {
+  explicit ShiftedImpl(bool is_registered) : registers(is_registered) { reset(); }
+  void reset() override {
+    shift = register_module("shift", Shift(registers));
+    fc = register_module("fc", torch::nn::Linear(4, 3));
+  }
+  bool registers;
+  Shift shift{nullptr};
+  torch::nn::Linear fc{nullptr};
+};
+TORCH_MODULE(Shifted);
+
+TEST(Unusual, ACopyThatCannotBeEvaluated) {
+  SADAM_NEEDS_GPU();
+  const auto x = torch::ones({5, 4}, torch::kCUDA);
+  for (const bool registers : {true, false})
+    expect_eager_results<ShiftedImpl>(
+        [&] {
+          Shifted net(registers);
+          if (!registers) net->shift->amount = net->shift->amount.to(torch::kCUDA);
+          return net;
+        },
+        [](ShiftedImpl& net, const Batch& batch) {
+          return net.fc->forward(batch[0] + net.shift->amount).abs().mean();
+        },
+        [&](int) { return Batch{x}; }, {0});
+}
+
+/// The same batch norm twice, which copies have as two.
+TEST(Unusual, BuffersWithTwoNames) {
+  SADAM_NEEDS_GPU();
+  const auto make = [] {
+    torch::nn::BatchNorm2d norm(4);
+    return torch::nn::Sequential(torch::nn::Conv2d(3, 4, 3), norm, torch::nn::ReLU(), norm,
+                                 torch::nn::Flatten());
+  };
+  const auto loss = [](torch::nn::SequentialImpl& net, const Batch& batch) {
+    return net.forward(batch[0]).abs().mean();
+  };
+  const auto batch_of = [](int i) { return Batch{make_batch(i)[0]}; };
+  expect_eager_results<torch::nn::SequentialImpl>(make, loss, batch_of, {3});
+  expect_eager_results<torch::nn::SequentialImpl>(make, loss, batch_of,
+                                                  {0, SAdamOptions::reference(1e-2).probes(3)});
+}
+
 TEST(Unusual, ALossThatRemembersItsModuleInPart) {
   SADAM_NEEDS_GPU();
   SmallNetImpl* remembered = nullptr;
