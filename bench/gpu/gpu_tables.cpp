@@ -191,7 +191,8 @@ void print_tables(const Settings& settings) {
   if (settings.tables.count("streams") > 0)
     for (const auto& task : tasks()) streams_table(report, task, settings.rounds);
   if (settings.tables.count("memory") > 0) memory_table(report);
-  std::cout << report.judged() - report.over() << " of " << report.judged() << " budgets kept.\n";
+  if (report.judged() > 0)
+    std::cout << report.judged() - report.over() << " of " << report.judged() << " budgets kept.\n";
 }
 
 void run(const std::vector<std::string>& arguments) {
