@@ -1,8 +1,6 @@
-""
-    "ResNet-18 with AdamW, captured as a CUDA graph by PyTorch: what `gpu_tables` holds our captured AdamW against.
+"""ResNet-18 with AdamW, captured as a CUDA graph by PyTorch: what `gpu_tables` holds our captured AdamW against.
 
-    Each line of standard input is a batch size and a number of steps;
-the answer is the seconds that one step took.
+Each line of standard input is a batch size and a number of steps; the answer is the seconds that one step took.
 """
 
 import sys
