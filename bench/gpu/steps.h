@@ -36,7 +36,7 @@ std::vector<Row> optimizer_rows();
 /// S-Adam with so many probes on so many streams.
 std::vector<Row> stream_rows();
 
-/// Makes a row's runner, which has then taken two steps.
+/// Makes a row's runner, which has then taken its first steps.
 Runner warm(const Row& row, const Workload& work);
 
 }  // namespace sadam::bench

@@ -7,7 +7,7 @@
 namespace sadam::optim::cuda_test {
 namespace {
 
-constexpr std::int64_t kCycles = 40'000'000;  // some 25 ms, beside which all else takes no time
+constexpr std::int64_t kCycles = 40'000'000;  // some 20 ms, beside which all else takes no time
 
 /// Its argument, unchanged; its backward pass takes long.
 struct SlowBackward : torch::autograd::Function<SlowBackward> {
