@@ -132,11 +132,13 @@ GraphEngine::Captured* GraphEngine::capture(const Key& key, const Inputs& inputs
       undo();
       give_up(impossible.why);
       return nullptr;
-    } catch (const c10::OutOfMemoryError&) {
+    } catch (const std::exception& error) {
       undo();
-      if (make_do_with_less()) continue;
+      const bool out_of_memory = is_out_of_memory(error);
+      if (out_of_memory && make_do_with_less()) continue;
       most_streams_ = streams_wanted;  // a smaller batch may have them
-      throw Error("the GPU's memory is used up: use a smaller batch.");
+      if (out_of_memory) throw Error("the GPU's memory is used up: use a smaller batch.");
+      throw;
     } catch (...) {
       undo();
       most_streams_ = streams_wanted;

@@ -25,10 +25,11 @@ inline std::string first_line_of(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-/// Torch's allocator has an exception of its own for it, CUDA's functions have not.
+/// Torch's allocator has an exception of its own for it, CUDA and its libraries have only words.
 inline bool is_out_of_memory(const std::exception& error) {
+  const auto line = first_line_of(error);
   return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         first_line_of(error).find("out of memory") != std::string::npos;
+         line.find("out of memory") != std::string::npos || line.find("ALLOC_FAILED") != std::string::npos;
 }
 
 inline const std::string kTooShortForAGraph = "the GPU's memory is too short for a graph of its own";

@@ -1,5 +1,6 @@
 // Which replicas a captured step probes on, and whether its loss can be evaluated there.
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/ops/rand.h>
@@ -121,11 +122,12 @@ void GraphEngine::make_replicas(const Key& key) {
       replicas_.push_back(make_replica(*request_.module, work().items(), *buffers_,
                                        streams_[static_cast<std::size_t>(i)].get()));
     }
-  } catch (const c10::OutOfMemoryError&) {  // in place, then
-    replicas_.clear();
-    c10::cuda::CUDACachingAllocator::emptyCache();
   } catch (const std::exception& error) {
     replicas_.clear();
+    if (is_out_of_memory(error)) {  // in place, then
+      c10::cuda::CUDACachingAllocator::emptyCache();
+      return;
+    }
     most_streams_ = 0;
     TORCH_WARN("sadam: the module cannot be copied, so probes run one after the other on the module itself: ",
                "derive it and all that it consists of from torch::nn::Cloneable (", first_line_of(error),
@@ -156,9 +158,8 @@ std::string GraphEngine::objection_to(const Replica& replica, const Inputs& inpu
   const auto evaluated_copy = [&] {
     try {
       return evaluated(*replica.module);
-    } catch (const c10::OutOfMemoryError&) {
-      throw;
     } catch (const std::exception& error) {
+      if (is_out_of_memory(error)) throw;
       failure =
           "a copy of the module cannot be evaluated, as the module itself can: derive it and all that "
           "it consists of from torch::nn::Cloneable (" +

@@ -97,12 +97,13 @@ void GraphEngine::warm_up(const Inputs& inputs, const Key& key, probe::Undo& wei
       std::string objection;
       try {
         if (!replicas_.empty()) objection = objection_to(replicas_.front(), inputs, *written);
-      } catch (const c10::OutOfMemoryError&) {  // in place, then
-        drop_replicas();
-        most_streams_ = 0;
+      } catch (const std::exception& error) {
+        drop_replicas();  // they have not been checked
+        if (!is_out_of_memory(error)) throw;
+        most_streams_ = 0;  // in place, then
         c10::cuda::CUDACachingAllocator::emptyCache();
       } catch (...) {
-        drop_replicas();  // they have not been checked
+        drop_replicas();
         throw;
       }
       if (!objection.empty()) {

@@ -149,6 +149,30 @@ TEST(ShortMemory, AStepThatDoesNotFitAtAllSaysSoAndTheNextOneWorks) {
   EXPECT_FALSE(torch::equal(before, net->fc->weight));
 }
 
+// CUDA and its libraries allocate too, and throw what says so in words only.
+TEST(ShortMemory, MemoryThatIsShortOutsideTorchIsTreatedAlike) {
+  SADAM_NEEDS_GPU();
+  for (const std::string words : {"CUDA error: out of memory\nand more", "CUBLAS_STATUS_ALLOC_FAILED"}) {
+    auto net = make_net(0);
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
+    bool on_copies_only = true;
+    GraphedStep step(net, optimizer, [&](SmallNetImpl& module, const Batch& batch) {
+      if (!on_copies_only || &module != net.get()) throw std::runtime_error(words);
+      return loss_of(module, batch);
+    });
+    ::testing::internal::CaptureStderr();
+    step(make_batch(0));
+    EXPECT_EQ(::testing::internal::GetCapturedStderr().find("sadam:"), std::string::npos)
+        << "nothing is wrong with the module";
+    EXPECT_TRUE(step.is_captured()) << step.why_not();
+    EXPECT_EQ(step.streams(), 0);
+    const auto before = state_of(*net);
+    on_copies_only = false;
+    EXPECT_TRUE(says(refusal([&] { step(make_batch(1, 5)); }), "memory is used up"));
+    EXPECT_TRUE(equal(state_of(*net), before));
+  }
+}
+
 // The warm-up fits and the graph does not: when replicas have been given up, so is the graph.
 TEST(ShortMemory, AStepWhoseGraphDoesNotFitIsTakenEagerly) {
   SADAM_NEEDS_GPU();

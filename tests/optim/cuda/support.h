@@ -188,4 +188,38 @@ inline void expect_eager_steps_with(const std::string& why,
   });
 }
 
+/// How a run is taken, and on how many streams its captured steps are to probe.
+struct Expected {
+  std::int64_t streams = 3;
+  SAdamOptions options = SAdamOptions(1e-2).probes(3);
+  GraphOptions graph = {};
+};
+
+/// Captured steps leave behind what eager ones do.
+template <class Impl>
+void expect_eager_results(const std::function<torch::nn::ModuleHolder<Impl>()>& make,
+                          const std::function<torch::Tensor(Impl&, const Batch&)>& loss,
+                          const std::function<Batch(int)>& batch_of, const Expected& expected) {
+  expect_the_same([&](bool captured) {
+    torch::manual_seed(7);
+    auto net = make();
+    net->to(torch::kCUDA);
+    SAdam optimizer(*net, expected.options);
+    auto graph = expected.graph;
+    GraphedStep step(net, optimizer, loss, graph.capture(captured));
+    torch::manual_seed(5);
+    for (int i = 0; i < 4; ++i) step(batch_of(i));
+    EXPECT_EQ(step.is_captured(), captured) << step.why_not();
+    EXPECT_EQ(step.streams(), captured ? expected.streams : 0);
+    return state_of(*net);
+  });
+}
+
+inline void expect_eager_results_of_small_net(
+    const std::function<torch::Tensor(SmallNetImpl&, const Batch&)>& loss, const Expected& expected,
+    bool has_norm = true) {
+  expect_eager_results<SmallNetImpl>([&] { return make_net(0, has_norm); }, loss,
+                                     [](int i) { return make_batch(i); }, expected);
+}
+
 }  // namespace sadam::optim::cuda_test
