@@ -1,8 +1,11 @@
 // A GPU's memory that runs out, in the terms of a recipe.
 #pragma once
 
-#include <c10/util/Exception.h>
 #include <sadam/error.h>
+
+#include <exception>
+
+#include "optim/out_of_memory.h"
 
 namespace sadam::train {
 
@@ -11,7 +14,10 @@ template <class Work>
 auto within_memory(Work&& work) {
   try {
     return work();
-  } catch (const c10::OutOfMemoryError&) {
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (!optim::is_out_of_memory(error)) throw;
     throw Error(
         "the GPU's memory is used up: set a smaller train.batch or train.evaluate_batch, or use --device "
         "cpu.");

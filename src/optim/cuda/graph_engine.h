@@ -13,24 +13,12 @@
 #include "../../probe/precision.h"
 #include "../../probe/writes.h"
 #include "../graphed_step.h"
+#include "../out_of_memory.h"
 #include "device_optimizer.h"
 #include "own_stream.h"
 #include "replicas.h"
 
 namespace sadam::optim::cuda {
-
-/// What an exception says, without the stack that torch adds.
-inline std::string first_line_of(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
-
-/// Torch's allocator has an exception of its own for it, CUDA and its libraries have only words.
-inline bool is_out_of_memory(const std::exception& error) {
-  const auto line = first_line_of(error);
-  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         line.find("out of memory") != std::string::npos || line.find("ALLOC_FAILED") != std::string::npos;
-}
 
 inline const std::string kTooShortForAGraph = "the GPU's memory is too short for a graph of its own";
 
