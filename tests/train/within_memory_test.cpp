@@ -1,5 +1,6 @@
 #include "train/within_memory.h"
 
+#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -23,6 +24,15 @@ TEST(WithinMemory, WhatCudasLibrariesSayBecomesASentenceWithTheWayOut) {
                            "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
                            "cuDNN error: CUDNN_STATUS_ALLOC_FAILED"})
     EXPECT_NE(said_of<std::runtime_error>(what).find("a smaller train.batch"), std::string::npos) << what;
+}
+
+TEST(WithinMemory, SoDoesWhatTorchsAllocatorThrows) {
+  try {
+    within_memory([]() -> int { throw c10::OutOfMemoryError({__func__, __FILE__, __LINE__}, "no room"); });
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("a smaller train.batch"), std::string::npos);
+  }
 }
 
 TEST(WithinMemory, OtherErrorsPassUnchanged) {
