@@ -34,29 +34,48 @@ struct Entry {
   void (*launch)(Arrays& arrays, std::int64_t count, int threads);
 };
 
-constexpr DirectionKey kKey{1, 2, 3};
+constexpr std::int64_t kStep = 2;
+constexpr DirectionOfStep kDirection{1, &kStep, 3};
+
+Place on(int threads) { return {threads, nullptr}; }
 
 void perturb_with(Distribution distribution, Arrays& a, std::int64_t count, int threads) {
-  perturb(Perturb<float>{kKey, distribution, {{a[0], a[1], count, 0, 1e-6}}, threads});
+  cpu_kernels().of_float.perturb(
+      {kDirection, distribution, 1e-6, {{a[0], a[1], count, 0, nullptr}}, on(threads)});
 }
 void dot_with(Distribution distribution, Arrays& a, std::int64_t count, int threads) {
-  benchmark::DoNotOptimize(dot(Dot<float>{kKey, distribution, {{a[0], count, 0, 1e-6}}, threads}));
+  double sum = 0;
+  cpu_kernels().of_float.dot(
+      {kDirection, distribution, 1e-6, {{a[0], count, 0, nullptr}}, &sum, nullptr, on(threads)});
+  benchmark::DoNotOptimize(sum);
 }
-AdamCoefficients coefficients() {
+
+const AdamCoefficients kCoefficients = [] {
   AdamCoefficients c;
   c.step_size = 1e-6;
   c.decay = 1 - 1e-8;
   return c;
-}
+}();
+
+const GroupRule kRule = [] {
+  GroupRule rule;
+  rule.adam.lr = 1e-6;
+  rule.momentum = 0.9;
+  rule.l1 = 1e-4;
+  return rule;
+}();
 
 const std::vector<Entry> kEntries = {
     {"copy", 2,
      [](Arrays& a, std::int64_t n, int threads) {
-       copy({{{a[0], a[1], n * static_cast<std::int64_t>(sizeof(float))}}, threads});
+       cpu_kernels().copy(
+           {{{a[0], a[1], n * static_cast<std::int64_t>(sizeof(float))}}, nullptr, on(threads)});
      }},
     {"count_non_finite", 1,
      [](Arrays& a, std::int64_t n, int threads) {
-       benchmark::DoNotOptimize(count_non_finite(CountNonFinite<float>{{{a[0], n}}, threads}));
+       std::int64_t found = 0;
+       cpu_kernels().of_float.count_non_finite({{{a[0], n}}, &found, on(threads)});
+       benchmark::DoNotOptimize(found);
      }},
     {"perturb/normal", 2,
      [](Arrays& a, std::int64_t n, int threads) { perturb_with(Distribution::normal, a, n, threads); }},
@@ -64,7 +83,7 @@ const std::vector<Entry> kEntries = {
      [](Arrays& a, std::int64_t n, int threads) { perturb_with(Distribution::rademacher, a, n, threads); }},
     {"squared_norm", 1,
      [](Arrays&, std::int64_t n, int threads) {
-       benchmark::DoNotOptimize(squared_norm({kKey, 0, static_cast<std::uint64_t>(n), threads}));
+       benchmark::DoNotOptimize(squared_norm({kDirection.key(), 0, static_cast<std::uint64_t>(n), threads}));
      }},
     {"dot/normal", 1,
      [](Arrays& a, std::int64_t n, int threads) { dot_with(Distribution::normal, a, n, threads); }},
@@ -72,16 +91,19 @@ const std::vector<Entry> kEntries = {
      [](Arrays& a, std::int64_t n, int threads) { dot_with(Distribution::rademacher, a, n, threads); }},
     {"adam_update", 7,
      [](Arrays& a, std::int64_t n, int threads) {
-       adam_update(AdamUpdate<float>{{{a[0], a[1], a[2], a[3], n, coefficients()}}, threads});
+       cpu_kernels().of_float.adam_update(
+           {{{a[0], a[1], a[2], a[3], n, &kCoefficients}}, nullptr, on(threads)});
      }},
     {"adam_probe", 5,
      [](Arrays& a, std::int64_t n, int threads) {
-       benchmark::DoNotOptimize(
-           adam_probe(AdamProbe<float>{{{a[0], a[1], a[2], a[3], a[4], n, coefficients()}}, threads}));
+       double slope = 0;
+       cpu_kernels().of_float.adam_probe(
+           {{{a[0], a[1], a[2], a[3], a[4], n, &kCoefficients}}, &slope, nullptr, on(threads)});
+       benchmark::DoNotOptimize(slope);
      }},
     {"prox_sgd_update", 5,
      [](Arrays& a, std::int64_t n, int threads) {
-       prox_sgd_update(ProxSgdUpdate<float>{{{a[0], a[1], a[2], n, 0.9, 1e-6, 1e-10}}, threads});
+       cpu_kernels().of_float.prox_sgd_update({{{a[0], a[1], a[2], n, &kRule}}, nullptr, on(threads)});
      }},
 };
 

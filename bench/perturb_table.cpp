@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
 
-#include "probe/perturbation.h"
+#include "step/copies.h"
+#include "step/passes.h"
 #include "tables.h"
 #include "workload.h"
 
@@ -55,21 +59,46 @@ void naive_per_tensor(const std::vector<at::Tensor>& parameters) {
   }
 }
 
+// What a step of one group has at hand for its probes.
+struct Probed {
+  explicit Probed(const std::vector<at::Tensor>& parameters) {
+    std::uint64_t first = 0;
+    for (const auto& w : parameters) {
+      auto& item = items.emplace_back();
+      item.parameter = w;
+      item.first = first;
+      first += static_cast<std::uint64_t>(w.numel());
+    }
+    numbers.set_items(items);
+    copies.fit(parameters);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      target.from.push_back(parameters[i].variable_data());
+      target.to.push_back(copies[i]);
+    }
+  }
+
+  std::shared_ptr<step::Backend> backend = step::make_backend(at::kCPU);
+  step::Numbers numbers{at::kCPU, {1, 1, false}, {}, {0}};
+  step::Items items;
+  step::Copies copies;
+  step::Target target;
+};
+
 // One law of directions, and the next probe with each call.
 class OurPerturbation {
  public:
-  OurPerturbation(const probe::Snapshot& snapshot, Directions directions)
-      : perturbation_(snapshot, plan_for(directions)) {}
-  void run() { perturbation_.apply(probe_++ % 60000); }
+  OurPerturbation(const Probed& probed, Directions directions) : probed_(probed) {
+    plan_.directions = directions;
+    plan_.radius = kRadius;
+  }
+  void run() {
+    const step::Passes passes(*probed_.backend, probed_.numbers, probed_.items);
+    passes.move(plan_, passes.direction(plan_, probe_++ % 60000, 0, {0, 1}), probed_.target);
+  }
 
  private:
-  static probe::DirectionPlan plan_for(Directions directions) {
-    probe::DirectionPlan plan;
-    plan.directions = directions;
-    plan.radius = kRadius;
-    return plan;
-  }
-  probe::Perturbation perturbation_;
+  const Probed& probed_;
+  step::ProbePlan plan_;
   std::int64_t probe_ = 0;
 };
 
@@ -88,18 +117,11 @@ Budgets budgets_for(Directions directions, std::int64_t target) {
 
 void add_rows(Report& report, const Settings& settings, const Scale& scale,
               const std::vector<at::Tensor>& parameters) {
-  std::vector<probe::Parameter> places;
-  std::uint64_t first = 0;
-  for (const auto& w : parameters) {
-    places.push_back({w, 0, static_cast<std::int64_t>(places.size()), first});
-    first += static_cast<std::uint64_t>(w.numel());
-  }
-  probe::Snapshot snapshot;
-  snapshot.take(places);
+  const Probed probed(parameters);
   PlainCopy copy(count_of(parameters), settings.threads);
-  OurPerturbation sphere(snapshot, Directions::sphere);
-  OurPerturbation per_tensor(snapshot, Directions::per_tensor);
-  OurPerturbation rademacher(snapshot, Directions::rademacher);
+  OurPerturbation sphere(probed, Directions::sphere);
+  OurPerturbation per_tensor(probed, Directions::per_tensor);
+  OurPerturbation rademacher(probed, Directions::rademacher);
 
   struct Row {
     Directions directions;

@@ -28,20 +28,15 @@ constexpr std::size_t kBatch = 128;
 constexpr std::size_t kPixels = 32;
 constexpr std::int64_t kClasses = 100;
 
-data::Batch random_batch() {
-  constexpr auto batch = static_cast<std::int64_t>(kBatch);
-  constexpr auto pixels = static_cast<std::int64_t>(kPixels);
-  const auto images = at::randn({batch, 3, pixels, pixels});
-  const auto labels = at::randint(kClasses, {batch}, at::kLong);
-  const auto* const image_data = images.data_ptr<float>();
-  const auto* const label_data = labels.data_ptr<std::int64_t>();
-  return {kBatch, {image_data, image_data + images.numel()}, {label_data, label_data + labels.numel()}};
-}
+struct Batch {
+  at::Tensor images = at::randn({static_cast<std::int64_t>(kBatch), 3, kPixels, kPixels});
+  at::Tensor labels = at::randint(kClasses, {static_cast<std::int64_t>(kBatch)}, at::kLong);
+};
 
 // A network with an optimizer of its own.
 class Training {
  public:
-  explicit Training(data::Batch& batch) : batch_(batch), network_(nn::make_classifier({})) {
+  explicit Training(const Batch& batch) : batch_(batch), network_(nn::make_classifier({})) {
     network_->module().train();
   }
   void use(const SAdamOptions& options) { optimizer_ = std::make_unique<SAdam>(network_->module(), options); }
@@ -49,13 +44,12 @@ class Training {
 
   // What does not depend on the weights is done before the closure, and counted here.
   void step() {
-    const auto logits = network_->logits_of(train::images_of(batch_, kPixels));
-    const auto labels = train::labels_of(batch_);
-    optimizer_->step([&] { return train::cross_entropy(logits(), labels); });
+    const auto prepared = network_->prepare(batch_.images);
+    optimizer_->step([&] { return train::cross_entropy(network_->logits(prepared), batch_.labels); });
   }
 
  private:
-  data::Batch& batch_;
+  const Batch& batch_;
   std::unique_ptr<nn::Classifier> network_;
   std::unique_ptr<Optimizer> optimizer_;
 };
@@ -174,7 +168,7 @@ void qat_table(Report& report, const Settings& settings) {
                {"optimizer", "ms", "PyTorch's threads", "PyTorch ms", "of PyTorch's time", "budget"});
   base::keep_freed_memory();
   torch::manual_seed(1);
-  auto batch = random_batch();
+  const Batch batch;
   const auto python = Python::start(settings.authors_step);
 
   Training adamw(batch);

@@ -19,22 +19,24 @@ constexpr double kLearningRate = 1e-5;
 class BareUpdate {
  public:
   BareUpdate(const std::vector<at::Tensor>& parameters, int threads) {
-    launch_.threads = threads;
-    kernels::AdamCoefficients coefficients;
-    coefficients.step_size = kLearningRate;
-    coefficients.decay = 1 - kLearningRate * 0.01;
+    launch_.place.threads = threads;
+    coefficients_.step_size = kLearningRate;
+    coefficients_.decay = 1 - kLearningRate * 0.01;
     for (const auto& w : parameters) {
       moments_.push_back(at::zeros_like(w.detach()));
       moments_.push_back(at::zeros_like(w.detach()));
       launch_.segments.push_back({w.data_ptr<float>(), moments_.end()[-2].data_ptr<float>(),
                                   moments_.end()[-1].data_ptr<float>(), w.grad().data_ptr<float>(), w.numel(),
-                                  coefficients});
+                                  &coefficients_});
     }
   }
-  void run() const { kernels::adam_update(launch_); }
+  BareUpdate(const BareUpdate&) = delete;
+  BareUpdate& operator=(const BareUpdate&) = delete;
+  void run() const { kernels::cpu_kernels().of_float.adam_update(launch_); }
 
  private:
   std::vector<at::Tensor> moments_;
+  kernels::AdamCoefficients coefficients_;  // the launch points to it
   kernels::AdamUpdate<float> launch_;
 };
 

@@ -55,7 +55,7 @@ struct Task {
 
 const std::vector<Task>& tasks() {
   static const std::vector<Task> all = {
-      {[] { return resnet(2); }, 40, at_most(1.4), at_most(2.5), 2},
+      {[] { return resnet(2); }, 40, at_most(1.3), at_most(2.1), 2},
       {[] { return resnet(64); }, 8, at_most(1.45), at_most(2.95), 64},
       {qat_net, 100, {}, {}, 0},
   };

@@ -30,59 +30,62 @@ void kernels_table(Report& report, std::int64_t count, int rounds) {
   std::memcpy(coefficients.data_ptr(), &host_coefficients, sizeof host_coefficients);
   coefficients = coefficients.to(torch::kCUDA);
   const auto stream = at::cuda::getCurrentCUDAStream().stream();
+  const kernels::Place place = {1, stream};
+  const auto& table = kernels::cuda_kernels();
+  const auto& of_float = table.of_float;
 
-  kernels::cuda::AdamUpdate<float> update;
+  kernels::AdamUpdate<float> update;
   update.segments = {{w.data_ptr<float>(), m.data_ptr<float>(), v.data_ptr<float>(), g.data_ptr<float>(),
                       count, static_cast<const kernels::AdamCoefficients*>(coefficients.data_ptr())}};
-  update.stream = stream;
+  update.place = place;
   const auto perturb = [&](kernels::Distribution distribution) {
-    kernels::cuda::Perturb<float> launch;
-    launch.key = {7, step.data_ptr<std::int64_t>(), 0};
+    kernels::Perturb<float> launch;
+    launch.direction = {7, step.data_ptr<std::int64_t>(), 0};
     launch.distribution = distribution;
     launch.scale = 0.01;
     launch.segments = {{w.data_ptr<float>(), base.data_ptr<float>(), count, 0, inverse.data_ptr<double>()}};
-    launch.stream = stream;
+    launch.place = place;
     return launch;
   };
   const auto sphere = perturb(kernels::Distribution::normal);
   const auto rademacher = perturb(kernels::Distribution::rademacher);
-  kernels::cuda::InverseLengths lengths;
-  lengths.key = sphere.key;
+  kernels::InverseLengths lengths;
+  lengths.direction = sphere.direction;
   lengths.segments = {{0, static_cast<std::uint64_t>(count), inverse.data_ptr<double>()}};
-  const auto scratch = torch::empty({kernels::cuda::scratch_numbers(lengths)}, options.dtype(torch::kDouble));
+  const auto scratch = torch::empty({table.lengths_scratch(lengths)}, options.dtype(torch::kDouble));
   lengths.scratch = scratch.data_ptr<double>();
-  lengths.stream = stream;
+  lengths.place = place;
 
-  kernels::cuda::Dot<float> dot;
-  dot.key = sphere.key;
+  kernels::Dot<float> dot;
+  dot.direction = sphere.direction;
   dot.segments = {{g.data_ptr<float>(), count, 0, inverse.data_ptr<double>()}};
   const auto sum = torch::zeros({1}, options.dtype(torch::kDouble));
   dot.out = sum.data_ptr<double>();
-  const auto dot_scratch = torch::empty({kernels::cuda::scratch_numbers(dot)}, sum.options());
+  const auto dot_scratch = torch::empty({of_float.dot_scratch(dot)}, sum.options());
   dot.scratch = dot_scratch.data_ptr<double>();
-  dot.stream = stream;
+  dot.place = place;
 
-  kernels::cuda::AdamProbe<float> along_step;
+  kernels::AdamProbe<float> along_step;
   along_step.segments = {{w.data_ptr<float>(), base.data_ptr<float>(), m.data_ptr<float>(),
                           v.data_ptr<float>(), g.data_ptr<float>(), count, update.segments[0].coefficients}};
   along_step.slope = sum.data_ptr<double>();
-  const auto step_scratch = torch::empty({kernels::cuda::scratch_numbers(along_step)}, sum.options());
+  const auto step_scratch = torch::empty({of_float.adam_probe_scratch(along_step)}, sum.options());
   along_step.scratch = step_scratch.data_ptr<double>();
-  along_step.stream = stream;
+  along_step.place = place;
 
-  const auto rules = torch::empty({static_cast<std::int64_t>(sizeof(kernels::cuda::GroupRule))},
-                                  options.dtype(torch::kByte));
-  kernels::cuda::GroupRule rule;
+  const auto rules =
+      torch::empty({static_cast<std::int64_t>(sizeof(kernels::GroupRule))}, options.dtype(torch::kByte));
+  kernels::GroupRule rule;
   rule.adam.lr = 1e-6;
-  kernels::cuda::set_rules({static_cast<kernels::cuda::GroupRule*>(rules.data_ptr()), {rule}, stream});
-  kernels::cuda::ProxSgdUpdate<float> prox;
+  table.set_rules({static_cast<kernels::GroupRule*>(rules.data_ptr()), {rule}, place});
+  kernels::ProxSgdUpdate<float> prox;
   prox.segments = {{w.data_ptr<float>(), m.data_ptr<float>(), g.data_ptr<float>(), count,
-                    static_cast<const kernels::cuda::GroupRule*>(rules.data_ptr())}};
-  prox.stream = stream;
+                    static_cast<const kernels::GroupRule*>(rules.data_ptr())}};
+  prox.place = place;
 
   const auto found = torch::zeros({1}, options.dtype(torch::kLong));
-  const kernels::cuda::CountNonFinite<float> non_finite{
-      {{g.data_ptr<float>(), count}}, found.data_ptr<std::int64_t>(), stream};
+  const kernels::CountNonFinite<float> non_finite{
+      {{g.data_ptr<float>(), count}}, found.data_ptr<std::int64_t>(), place};
   const auto largest = torch::zeros({1}, options);
   const kernels::cuda::AbsoluteMaximum<float> maximum{base.data_ptr<float>(), count,
                                                       largest.data_ptr<float>(), stream};
@@ -98,23 +101,23 @@ void kernels_table(Report& report, std::int64_t count, int rounds) {
   };
   const std::vector<Kernel> list = {
       {"copy", [&] { w.copy_(base); }, 2, {}},
-      {"fused update", [&] { kernels::cuda::adam_update(update); }, 7, at_least(0.80)},
-      {"perturb, sphere", [&] { kernels::cuda::perturb(sphere); }, 2, at_least(0.65)},
+      {"fused update", [&] { of_float.adam_update(update); }, 7, at_least(0.80)},
+      {"perturb, sphere", [&] { of_float.perturb(sphere); }, 2, at_least(0.65)},
       {"perturb, sphere, length too",
        [&] {
-         kernels::cuda::inverse_lengths(lengths);
-         kernels::cuda::perturb(sphere);
+         table.inverse_lengths(lengths);
+         of_float.perturb(sphere);
        },
        2,
        {}},
-      {"perturb, rademacher", [&] { kernels::cuda::perturb(rademacher); }, 2, at_least(0.65)},
-      {"perturb along the step", [&] { kernels::cuda::adam_probe(along_step); }, 5, {}},
-      {"gradient · direction", [&] { kernels::cuda::dot(dot); }, 1, {}},
-      {"Prox-SGD's update", [&] { kernels::cuda::prox_sgd_update(prox); }, 5, {}},
-      {"count what is not finite", [&] { kernels::cuda::count_non_finite(non_finite); }, 1, {}},
+      {"perturb, rademacher", [&] { of_float.perturb(rademacher); }, 2, at_least(0.65)},
+      {"perturb along the step", [&] { of_float.adam_probe(along_step); }, 5, {}},
+      {"gradient · direction", [&] { of_float.dot(dot); }, 1, {}},
+      {"Prox-SGD's update", [&] { of_float.prox_sgd_update(prox); }, 5, {}},
+      {"count what is not finite", [&] { of_float.count_non_finite(non_finite); }, 1, {}},
       {"largest absolute value", [&] { kernels::cuda::absolute_maximum(maximum); }, 1, {}},
       {"fake quantization", [&] { kernels::cuda::fake_quantize(quantize); }, 2, {}},
-      {"length of a direction", [&] { kernels::cuda::inverse_lengths(lengths); }, 0, {}},
+      {"length of a direction", [&] { table.inverse_lengths(lengths); }, 0, {}},
   };
   Measurements measurements;
   for (const auto& kernel : list)

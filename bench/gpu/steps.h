@@ -14,7 +14,7 @@ namespace sadam::bench {
 struct Workload {
   std::string name;
   std::function<std::shared_ptr<torch::nn::Module>()> make;
-  GraphedStep::Loss loss;
+  std::function<torch::Tensor(torch::nn::Module&, const GraphedStep::Inputs&)> loss;
   GraphedStep::Inputs batch;
 };
 Workload resnet(std::int64_t batch);

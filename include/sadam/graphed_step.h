@@ -10,19 +10,20 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace sadam {
 
-/// How a step is captured. What streams gain and replicas take was measured on an H200 (docs/benchmarks.md).
+/// How a step is captured. What streams gain and copies take was measured on an H200 (docs/benchmarks.md).
 struct GraphOptions {
-  /// How many probes run side by side, each on a stream of its own beside the base evaluation, on a replica
-  /// of the module. 0: one after the other, in place, after the backward pass. Negative: one for each probe,
-  /// at most 8.
+  /// How many probes run side by side, each on a stream of its own beside the base evaluation, with a copy of
+  /// the weights and buffers. 0: one after the other, with the weights moved in place. Negative: one for each
+  /// probe, at most 8.
   TORCH_ARG(std::int64_t, streams) = -1;
-  /// The most device memory, in bytes, that the weights and buffers of replicas may take; there are fewer
-  /// streams where they do not fit. Negative: a quarter of what is free.
+  /// The most device memory, in bytes, that the copies may take; there are fewer streams where they do not
+  /// fit. Negative: a quarter of what is free.
   TORCH_ARG(std::int64_t, replica_memory) = -1;
   /// False: never captures.
   TORCH_ARG(bool, capture) = true;
@@ -30,8 +31,8 @@ struct GraphOptions {
 
 /// Takes steps of an optimizer on a GPU as CUDA graphs.
 ///
-///     sadam::GraphedStep step(model, optimizer, [](auto& net, const std::vector<torch::Tensor>& batch) {
-///       return cross_entropy(net.forward(batch[0]), batch[1]);
+///     sadam::GraphedStep step(model, optimizer, [&](const std::vector<torch::Tensor>& batch) {
+///       return cross_entropy(model->forward(batch[0]), batch[1]);
 ///     });
 ///     for (auto& batch : *loader) step({batch.data.to(torch::kCUDA), batch.target.to(torch::kCUDA)});
 ///
@@ -46,13 +47,10 @@ struct GraphOptions {
 /// factor) is as it was at the capture. Where a step cannot be captured, one warning says why and steps are
 /// taken eagerly, with the same results; so they are on the CPU, without a warning.
 ///
-/// Probes run side by side on copies of the module. For that it must be a `torch::nn::Cloneable` that
-/// registers all its parameters, buffers and submodules in `reset()`; tensors that it only has as members are
-/// shared by all copies, and a forward pass may not write them. The loss must be that of the module it is
-/// given, not of one that it remembers. Where one of these is not so, a warning says it and probes run one
-/// after the other on the module itself. (Writes are noticed where torch's operators make them. What is
-/// neither weight nor buffer, and a generator other than torch's default ones, is not put back after the
-/// warm-up.)
+/// Probes run side by side on copies of the weights and buffers, to which the module points while a probe is
+/// enqueued. A forward pass that writes anything but registered buffers, or reads weights through other
+/// tensors (a view that was kept), needs `streams(0)`, which moves weights in place; the first step evaluates
+/// one probe both ways, and warns and does so if they differ.
 ///
 /// Gradients are those of the optimizer's parameters; they, like the loss, belong to the graph, and the next
 /// step overwrites them. The module and the optimizer must outlive this, and the optimizer may not be moved.
@@ -62,8 +60,8 @@ struct GraphOptions {
 class GraphedStep {
  public:
   using Inputs = std::vector<torch::Tensor>;
-  /// The loss of a module (the one given, or a replica of it) on a batch.
-  using Loss = std::function<torch::Tensor(torch::nn::Module&, const Inputs&)>;
+  /// The loss of the module on a batch.
+  using Loss = std::function<torch::Tensor(const Inputs&)>;
   /// What a batch is turned into once, before the base and the probe evaluations: whatever does not depend on
   /// the weights.
   using Prepare = std::function<Inputs(const Inputs&)>;
@@ -71,15 +69,19 @@ class GraphedStep {
   GraphedStep(std::shared_ptr<torch::nn::Module> module, Optimizer& optimizer, Loss loss,
               const GraphOptions& options = {}, Prepare prepare = nullptr);
 
-  /// For a module holder such as `Net model;` and a loss over its implementation.
+  /// For a module holder such as `Net model;`, and a loss of the inputs, or of the module and the inputs.
   template <class Impl, class LossOf>
   GraphedStep(const torch::nn::ModuleHolder<Impl>& model, Optimizer& optimizer, LossOf loss,
               const GraphOptions& options = {}, Prepare prepare = nullptr)
       : GraphedStep(std::static_pointer_cast<torch::nn::Module>(model.ptr()), optimizer,
-                    Loss([loss](torch::nn::Module& module, const Inputs& inputs) {
-                      return loss(dynamic_cast<Impl&>(module), inputs);
-                    }),
-                    options, std::move(prepare)) {}
+                    loss_of(model.ptr(), std::move(loss)), options, std::move(prepare)) {}
+
+  /// The same for a pointer to a module.
+  template <class Module, class LossOf>
+  GraphedStep(const std::shared_ptr<Module>& module, Optimizer& optimizer, LossOf loss,
+              const GraphOptions& options = {}, Prepare prepare = nullptr)
+      : GraphedStep(std::static_pointer_cast<torch::nn::Module>(module), optimizer,
+                    loss_of(module, std::move(loss)), options, std::move(prepare)) {}
 
   GraphedStep(GraphedStep&&) noexcept;
   ~GraphedStep();
@@ -93,14 +95,25 @@ class GraphedStep {
   bool is_captured() const;
   /// Why not, in a sentence; "" if it was.
   const std::string& why_not() const;
-  /// Streams that the probes of the last step ran on; 0: in place, or none.
+  /// Streams that the probes of the last step ran on; 0: the base evaluation's own, or none.
   std::int64_t streams() const;
 
-  /// What takes the steps: captured on a GPU, eager elsewhere.
-  class Engine;
-
  private:
-  std::unique_ptr<Engine> engine_;
+  struct Parts;
+
+  template <class Impl, class LossOf>
+  static Loss loss_of(std::shared_ptr<Impl> module, LossOf loss) {
+    if constexpr (std::is_invocable_v<LossOf&, const Inputs&>)
+      return loss;
+    else
+      return [module = std::move(module), loss = std::move(loss)](const Inputs& inputs) mutable {
+        return loss(*module, inputs);
+      };
+  }
+
+  torch::Tensor take(const Inputs& inputs, const double* brake);
+
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace sadam

@@ -1,11 +1,13 @@
-// What SAdam, AdamW and ProxSGD have in common: how a closure is evaluated and how parameters are checked.
+// What SAdam, AdamW and ProxSGD have in common: closures, groups, buffers, what happened.
 #pragma once
 
 #include <sadam/error.h>
 #include <sadam/step_summary.h>
+#include <torch/nn/pimpl.h>
 #include <torch/optim/optimizer.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,33 +20,62 @@ class Module;
 
 namespace sadam {
 
-namespace optim {
-struct Access;
-class BeforeStep;
-class DeviceWork;
-}  // namespace optim
+namespace step {
+class Engine;
+struct Item;
+struct Problem;
+struct Request;
+}  // namespace step
+
+/// A step told in full, for loops that accumulate gradients, clip them, or bring a brake of their own.
+///
+///     sadam::StepRequest request;
+///     for (const auto& part : batch.parts()) request.parts.push_back([&] { return loss_of(part) / n; });
+///     request.before_update = [&] { torch::nn::utils::clip_grad_norm_(model->parameters(), 1.0); };
+///     optimizer.step(request);
+struct StepRequest {
+  /// The loss, in parts that add up. Each is evaluated and differentiated by itself, in this order, so that
+  /// only one graph is in memory at a time; probes evaluate all of them, in the same order.
+  std::vector<torch::optim::Optimizer::LossClosure> parts;
+  /// Called after the probes and before the update, unless the step is known to be skipped.
+  std::function<void()> before_update;
+  /// A brake of the caller's instead of probes, for all groups; `SAdam` only.
+  std::optional<double> brake;
+};
 
 /// A torch optimizer whose `step(closure)` takes a closure that returns the loss and does nothing else: the
 /// optimizer clears the gradients, evaluates the closure once with gradients and calls backward.
 ///
 /// Parameters are float32 or float64, dense, all on one device: the CPU, or a GPU where the library was built
 /// with CUDA. A step whose loss or gradient is not finite is skipped: weights, optimizer state and protected
-/// buffers stay as they are, `summary()` and `totals()` say so.
+/// buffers stay as they are; `summary()` and `totals()` say so, and a warning at the first, tenth, hundredth
+/// …
+///
+/// If anything is thrown during a step, weights, moments, protected buffers and torch's generators are as
+/// before it, and the gradients are cleared.
 ///
 /// On a GPU a step only enqueues work: loss, ρ, brake and the decision to skip stay on the device.
-/// `summary()` and `totals()` wait for it and fetch them, and so does saving.
+/// `summary()`, `totals()` and `take_summaries()` wait for it and fetch them, and so does saving.
 class Optimizer : public torch::optim::Optimizer {
  public:
   /// Moves, as torch's optimizers do; there is no copy.
-  Optimizer(Optimizer&&) = default;
-  ~Optimizer() override = default;
+  Optimizer(Optimizer&&) noexcept;
+  ~Optimizer() override;
 
-  /// Buffers that a failed evaluation puts back and that probes leave untouched. An optimizer built from a
-  /// module protects the module's buffers already; this adds to them.
+  /// Buffers that a failed evaluation puts back and that probes leave untouched: those of every module that
+  /// the closure runs. An optimizer built from a module protects the module's buffers already; this adds to
+  /// them.
   void protect(const std::vector<torch::Tensor>& buffers);
 
   /// Hides torch's own, to refuse an unsuitable parameter or group at once rather than at the next step.
   void add_param_group(const torch::optim::OptimizerParamGroup& group);
+
+  /// Lets go of the gradients, with every libtorch: a parameter that a step does not use is then left alone.
+  void zero_grad();
+
+  torch::Tensor step(LossClosure closure = nullptr) override = 0;
+  /// A step told in full. Returns the loss: the sum of the parts.
+  torch::Tensor step(const StepRequest& request);
 
   /// What happened in the last step.
   const StepSummary& summary() const;
@@ -52,10 +83,14 @@ class Optimizer : public torch::optim::Optimizer {
   /// What happened so far.
   const Totals& totals() const;
 
+  /// What happened in the steps since the last call, oldest first; at most the last 512 (128 where a step has
+  /// thousands of probes).
+  std::vector<StepSummary> take_summaries();
+
   /// What `torch::save` calls: writes options, moments and counts.
-  void save(torch::serialize::OutputArchive& archive) const override = 0;
+  void save(torch::serialize::OutputArchive& archive) const override;
   /// What `torch::load` calls: reads them back. A state that does not fit is refused and changes nothing.
-  void load(torch::serialize::InputArchive& archive) override = 0;
+  void load(torch::serialize::InputArchive& archive) override;
 
  protected:
   Optimizer(std::vector<torch::optim::OptimizerParamGroup> groups,
@@ -67,70 +102,56 @@ class Optimizer : public torch::optim::Optimizer {
   /// Takes the module's parameter names, for messages, and protects its buffers.
   void adopt(const torch::nn::Module& module);
 
+  // ---- what each optimizer says of itself ----
+  /// "SAdam".
+  virtual const char* name() const = 0;
   /// Refuses, with a sentence that begins with `where`, options of the wrong type or out of range.
   virtual void check_options(const torch::optim::OptimizerOptions& options,
                              const std::string& where) const = 0;
+  /// Fills in how the groups are updated and probed.
+  virtual void describe(step::Problem& problem) const = 0;
+  /// Fills in the state of an item, made if there is none yet.
+  virtual void find_state(step::Item& item) = 0;
+  /// Writes the count of an item's updates to its state, if it is still there.
+  virtual void set_updates(const step::Item& item) = 0;
+  /// An empty state and the tensors of one, for loading.
+  virtual std::unique_ptr<torch::optim::OptimizerParamState> make_state() const = 0;
+  virtual std::vector<torch::Tensor> tensors_of(const torch::optim::OptimizerParamState& state) const = 0;
+
+  /// Checks options that were loaded and lets those of the groups follow the optimizer's. Returns the ρ of
+  /// each group, if it has any.
+  virtual std::vector<double> accept(
+      torch::serialize::InputArchive& archive, torch::optim::OptimizerOptions& defaults,
+      const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const;
 
   /// Checks everything that may have changed since the last call: parameters, groups, options. Throws or
-  /// changes nothing, except that after a move to the CPU the device's numbers are fetched first.
-  void check();
-
-  /// Clears the gradients, evaluates the closure with gradients, calls backward, and returns the loss. If
-  /// anything throws, all is put back as in `before`. `caller` names the method in messages.
-  torch::Tensor evaluate(const LossClosure& closure, optim::BeforeStep& before, const char* caller);
-
-  /// All that comes before an update: checks, evaluates the closure if there is one (and sets `loss`), starts
-  /// the summary. False if the step is to be skipped.
-  bool start_step(const LossClosure& closure, const char* caller, torch::Tensor& loss);
-
-  /// Refuses a gradient that the kernels cannot read.
-  void check_gradients() const;
-  /// Throws where none has one though one should: the loss is of another model.
-  void require_a_gradient(const char* caller) const;
-
-  /// Whether a step moves this parameter: it is not frozen and has a gradient.
-  static bool is_trained(const torch::Tensor& parameter) {
-    return parameter.requires_grad() && parameter.grad().defined();
-  }
-
-  /// A new, empty summary for the step that begins.
-  void start_summary();
-  /// Writes f(w) into the summary, and whether it is finite.
-  void note_loss(double loss);
-
-  /// True, and noted and counted, if the loss or a gradient is not finite.
-  bool skips_step();
-
-  /// "parameter 'conv.weight'" or "parameter 3 of group 0".
-  std::string name_of(std::size_t group, std::size_t index) const;
-
-  /// Whether the parameters are on a GPU.
-  bool is_on_device() const { return !device().is_cpu(); }
-  /// Where the parameters are.
-  c10::Device device() const;
-  /// What works there; made at the first use.
-  optim::DeviceWork& device_work();
-  /// Fetches what a save needs.
-  void fetch_from_device() const;
-  /// After a load: the device's numbers are out of date.
-  void forget_device() { device_work_.reset(); }
-
-  std::vector<torch::Tensor> buffers_;
-  mutable StepSummary summary_;  // mutable: fetched from the device when asked for
-  mutable Totals totals_;
-  std::shared_ptr<optim::DeviceWork> device_work_;  // null on the CPU
+  /// changes nothing.
+  virtual void check();
+  /// What is to be trained, as it is now, checked.
+  step::Problem problem();
+  /// A step of the engine's. `caller` names the method in messages.
+  torch::Tensor run(const step::Request& request);
+  /// Brings the host's part of the parameters' states up to date; waits.
+  void fetch_states() const;
+  /// What follows a step: on the CPU its numbers are there at once.
+  void after_step() const;
+  step::Engine& engine() const { return *engine_; }
 
  private:
-  friend struct optim::Access;
+  friend class GraphedStep;
 
-  template <class T>
-  std::int64_t count_non_finite_gradients() const;
   void check_parameters(const std::vector<torch::optim::OptimizerParamGroup>& groups) const;
   void check_device(std::size_t group, std::size_t index, const torch::Tensor& tensor,
                     std::optional<c10::Device>& first) const;
+  /// "parameter 'conv.weight'" or "parameter 3 of group 0".
+  std::string name_of(std::size_t group, std::size_t index) const;
+  void warn_of_skips(std::int64_t skipped) const;
 
+  std::unique_ptr<step::Engine> engine_;
+  std::vector<torch::Tensor> buffers_;
   std::unordered_map<const void*, std::string> names_;  // by TensorImpl
   std::vector<const void*> checked_;                    // the TensorImpls that passed check_parameters
+  mutable std::int64_t next_warning_ = 1;               // of skipped steps
 };
 
 }  // namespace sadam

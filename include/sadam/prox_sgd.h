@@ -3,6 +3,11 @@
 
 #include <sadam/optimizer.h>
 #include <torch/arg.h>
+#include <torch/nn/module.h>
+
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace sadam {
 
@@ -47,21 +52,28 @@ class ProxSGD : public Optimizer {
  public:
   /// All parameters of the module (tied ones once); its buffers are put back when a step fails or is skipped.
   explicit ProxSGD(const torch::nn::Module& module, const ProxSGDOptions& defaults = {});
+  /// Of a module holder, such as `torch::nn::Sequential model`.
+  template <class Impl>
+  explicit ProxSGD(const torch::nn::ModuleHolder<Impl>& model, const ProxSGDOptions& defaults = {})
+      : ProxSGD(static_cast<const torch::nn::Module&>(*model), defaults) {}
   /// Given tensors.
   explicit ProxSGD(std::vector<torch::Tensor> parameters, const ProxSGDOptions& defaults = {});
   /// Groups with options of their own.
   explicit ProxSGD(std::vector<torch::optim::OptimizerParamGroup> groups,
                    const ProxSGDOptions& defaults = {});
 
+  using Optimizer::step;
   /// As `AdamW::step`.
   torch::Tensor step(LossClosure closure = nullptr) override;
 
-  /// For `torch::save` and `torch::load`.
-  void save(torch::serialize::OutputArchive& archive) const override;
-  void load(torch::serialize::InputArchive& archive) override;
-
  protected:
+  const char* name() const override { return "ProxSGD"; }
   void check_options(const torch::optim::OptimizerOptions& options, const std::string& where) const override;
+  void describe(step::Problem& problem) const override;
+  void find_state(step::Item& item) override;
+  void set_updates(const step::Item& item) override;
+  std::unique_ptr<torch::optim::OptimizerParamState> make_state() const override;
+  std::vector<torch::Tensor> tensors_of(const torch::optim::OptimizerParamState& state) const override;
 };
 
 }  // namespace sadam

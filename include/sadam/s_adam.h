@@ -6,8 +6,9 @@
 #include <sadam/optimizer.h>
 #include <sadam/s_adam_options.h>
 
-#include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace sadam {
@@ -24,12 +25,6 @@ struct Brakes {
   operator double() const;  // NOLINT(google-explicit-constructor): `double brake = optimizer.probe(f)`
 };
 
-namespace probe {
-class ForwardState;
-class Snapshot;
-struct Loss;
-}  // namespace probe
-
 /// Singularity-aware Adam (S-Adam).
 ///
 ///     sadam::SAdam optimizer(*model, sadam::SAdamOptions(1e-3).probes(2).radius(0.01).damping(2.0));
@@ -42,19 +37,20 @@ class SAdam : public Optimizer {
  public:
   /// All parameters of the module (tied ones once); its buffers are protected from the probes.
   explicit SAdam(const torch::nn::Module& module, const SAdamOptions& defaults = {});
+  /// Of a module holder, such as `torch::nn::Sequential model`.
+  template <class Impl>
+  explicit SAdam(const torch::nn::ModuleHolder<Impl>& model, const SAdamOptions& defaults = {})
+      : SAdam(static_cast<const torch::nn::Module&>(*model), defaults) {}
   /// Given tensors. Call `protect` for buffers, if the model has any.
   explicit SAdam(std::vector<torch::Tensor> parameters, const SAdamOptions& defaults = {});
   /// Groups with their own learning rate, betas, ε, decay, λ, brake and bias correction.
   explicit SAdam(std::vector<torch::optim::OptimizerParamGroup> groups, const SAdamOptions& defaults = {});
 
-  /// Moves, as torch's optimizers do; there is no copy.
-  SAdam(SAdam&&) noexcept;
-  ~SAdam() override;
-
+  using Optimizer::step;
   /// One step. Returns the loss of the base evaluation.
   torch::Tensor step(LossClosure closure = nullptr) override;
 
-  // ---- the split form: for gradient clipping, accumulation and other loops --------------------------------
+  // ---- the split form: for loops that own the backward pass -----------------------------------------------
   //
   //     optimizer.begin();                                   // before the forward pass
   //     optimizer.zero_grad();
@@ -72,6 +68,10 @@ class SAdam : public Optimizer {
   /// The residual statistic and `Directions::step` read the parameters' gradients, which must then be those
   /// of this loss.
   Brakes probe(const LossClosure& loss_fn, const torch::Tensor& loss = {});
+  /// The same for a loss in parts that add up, as with accumulated gradients: they are evaluated in this
+  /// order. (In `f(0) + f(1)` C++ may evaluate either first, and draw their dropout masks the other way
+  /// round.)
+  Brakes probe(const std::vector<LossClosure>& parts, const torch::Tensor& loss = {});
 
   /// Applies the update from the parameters' gradients with the brakes that `probe` returned, or one of the
   /// caller's.
@@ -79,48 +79,25 @@ class SAdam : public Optimizer {
   /// One brake for all groups, for instance a constant as a control.
   void step(double brake);
 
-  /// For `torch::save` and `torch::load`.
+  /// What `torch::save` calls.
   void save(torch::serialize::OutputArchive& archive) const override;
-  void load(torch::serialize::InputArchive& archive) override;
 
  protected:
+  const char* name() const override { return "SAdam"; }
   void check_options(const torch::optim::OptimizerOptions& options, const std::string& where) const override;
+  void check() override;
+  void describe(step::Problem& problem) const override;
+  void find_state(step::Item& item) override;
+  void set_updates(const step::Item& item) override;
+  std::unique_ptr<torch::optim::OptimizerParamState> make_state() const override;
+  std::vector<torch::Tensor> tensors_of(const torch::optim::OptimizerParamState& state) const override;
+  std::vector<double> accept(
+      torch::serialize::InputArchive& archive, torch::optim::OptimizerOptions& defaults,
+      const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const override;
 
  private:
-  friend struct optim::Access;
-
-  /// A range of groups [first, last).
-  struct Groups {
-    std::size_t first;
-    std::size_t last;
-  };
-  /// What is known about f when the probes begin.
-  struct Base {
-    const LossClosure& closure;
-    const torch::Tensor& loss;           ///< f(w), undefined if the probe is to evaluate it
-    const probe::ForwardState& before;   ///< as the evaluation of f(w) found it
-    const probe::Loss* exact = nullptr;  ///< f(w) in the probes' precision, if known
-  };
-
-  const SAdamOptions& wide() const;
-  const SAdamOptions& options_of(std::size_t group) const;
-  Groups all_groups() const;
-  static void check_values(const SAdamOptions& options, const std::string& where);
-  static void check_combination(const SAdamOptions& whole);
-  std::vector<double> lgi_of_all_groups() const;
-  std::vector<double> latest_lgi() const;
-  bool has_gradients() const;
-  void prepare();
-  bool probe_is_due(Groups groups) const;
-  probe::Loss base_of(const Base& base);
-  void run_probes(Groups groups, const Base& base);
-  void set_brakes(Groups groups);
-  void update(Groups groups);
-
-  std::vector<double> last_lgi_;                // ρ of each group, kept between probes
-  std::unique_ptr<probe::Snapshot> snapshot_;   // w₀: the one copy of the parameters
-  std::unique_ptr<probe::ForwardState> begun_;  // recorded by begin()
-  bool summary_is_open_ = false;                // probe() has begun the summary that step(brake) will finish
+  /// The options of the whole optimizer.
+  const SAdamOptions& whole() const;
 };
 
 }  // namespace sadam

@@ -1,4 +1,4 @@
-// Everything a user of the library meets. Include this one header.
+// Everything a user of the library meets, torch included. Include this one header.
 #pragma once
 
 #include <sadam/adamw.h>
@@ -13,3 +13,4 @@
 #include <sadam/statistic.h>
 #include <sadam/step_summary.h>
 #include <sadam/version.h>
+#include <torch/torch.h>

@@ -6,10 +6,21 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/kernels.h"
 #include "kernels/math.h"
 
 namespace sadam::kernels {
+
+/// The scalars of one Adam update, in double; a kernel rounds each to T once. With r = root_scale·√v' + eps:
+///   m' = beta1·m + (1−beta1)·g,   v' = beta2·v + (1−beta2)·g²,   w' = decay·w − step_size·m'/r.
+/// The three forms of bias correction differ only in root_scale and step_size; the brake is inside step_size.
+struct AdamCoefficients {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double root_scale = 1;
+  double step_size = 0;
+  double decay = 1;
+};
 
 /// The options of a group that decide its update, with its brake.
 struct AdamRule {

@@ -77,6 +77,12 @@ SADAM_HD T rademacher_element(const DirectionKey& key, std::uint64_t e) {
   return ((word >> (e % 32)) & 1) != 0 ? T{-1} : T{1};
 }
 
+/// The factor on z in a segment of a launch.
+template <class Launch, class Segment>
+SADAM_HD double scale_of(const Launch& launch, const Segment& segment) {
+  return segment.inverse_length == nullptr ? launch.scale : launch.scale * *segment.inverse_length;
+}
+
 SADAM_END_FORMULAS
 
 #endif

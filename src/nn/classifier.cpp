@@ -1,6 +1,5 @@
 #include "nn/classifier.h"
 
-#include <utility>
 #include <vector>
 
 #include "base/nearest.h"
@@ -20,11 +19,8 @@ class QATNetClassifier : public Classifier {
 
   at::Tensor prepare(const at::Tensor& images) override { return net_->quantize(images).tensor(); }
 
-  Logits logits() const override {
-    return [](torch::nn::Module& module, const at::Tensor& prepared) {
-      auto& net = static_cast<QATNetImpl&>(module);
-      return net.forward_quantized(net.as_quantized(prepared));
-    };
+  at::Tensor logits(const at::Tensor& prepared) override {
+    return net_->forward_quantized(net_->as_quantized(prepared));
   }
 
  private:
@@ -39,23 +35,13 @@ class ResNet18Classifier : public Classifier {
 
   at::Tensor prepare(const at::Tensor& images) override { return images; }
 
-  Logits logits() const override {
-    return [](torch::nn::Module& module, const at::Tensor& prepared) {
-      return static_cast<ResNet18Impl&>(module).forward(prepared);
-    };
-  }
+  at::Tensor logits(const at::Tensor& prepared) override { return net_->forward(prepared); }
 
  private:
   ResNet18 net_;
 };
 
 }  // namespace
-
-std::function<at::Tensor()> Classifier::logits_of(const at::Tensor& images) {
-  return [function = logits(), held = shared_module(), prepared = prepare(images)] {
-    return function(*held, prepared);
-  };
-}
 
 std::unique_ptr<Classifier> make_classifier(const ClassifierOptions& options) {
   try {

@@ -4,7 +4,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,13 +24,9 @@ class Classifier {
   /// What does not depend on the weights, done once for a batch of images (n × 3 × h × w, float). QATNet: the
   /// quantization of the input.
   virtual at::Tensor prepare(const at::Tensor& images) = 0;
-  /// What computes the logits of prepared images by a module of this kind: this one's, or a clone of it.
-  using Logits = at::Tensor (*)(torch::nn::Module& module, const at::Tensor& prepared);
-  virtual Logits logits() const = 0;
-
-  /// What computes the logits of these images, as often as it is called. The function keeps the network's
-  /// module alive and sees every change of its weights and of its mode, training or evaluation.
-  std::function<at::Tensor()> logits_of(const at::Tensor& images);
+  /// The logits (n × classes) of prepared images, with the weights and in the mode, training or evaluation,
+  /// of now.
+  virtual at::Tensor logits(const at::Tensor& prepared) = 0;
 };
 
 struct ClassifierOptions {

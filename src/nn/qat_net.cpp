@@ -8,7 +8,6 @@
 #include <string>
 
 #include "nn/byte_dropout.h"
-#include "nn/copy_module.h"
 #include "nn/fake_quantize.h"
 #include "nn/pool_relu.h"
 
@@ -91,12 +90,6 @@ at::Tensor QATNetImpl::forward_quantized(const QuantizedImages& images) {
   }
   x = byte_dropout(x.flatten(1), options_.dropout, is_training());
   return at::linear(x, fake_quantize(fc_->weight, options_.bits), fc_->bias);
-}
-
-std::shared_ptr<torch::nn::Module> QATNetImpl::clone(const c10::optional<c10::Device>& device) const {
-  auto copy = copy_module(*this);
-  if (device) copy->to(*device);
-  return copy;
 }
 
 }  // namespace sadam::nn

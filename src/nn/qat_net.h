@@ -56,10 +56,6 @@ class QATNetImpl : public torch::nn::Module {
 
   const QATNetOptions& options() const { return options_; }
 
-  /// A copy with the same values, on the same device or the given one.
-  std::shared_ptr<torch::nn::Module> clone(
-      const c10::optional<c10::Device>& device = c10::nullopt) const override;
-
  private:
   QATNetOptions options_;
   std::vector<torch::nn::Conv2d> convolutions_;

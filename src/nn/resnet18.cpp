@@ -9,8 +9,6 @@
 #include <sstream>
 #include <string>
 
-#include "nn/copy_module.h"
-
 namespace sadam::nn {
 namespace {
 
@@ -113,12 +111,6 @@ at::Tensor ResNet18Impl::forward(const at::Tensor& images) {
   x = at::max_pool2d(x, 3, 2, 1);
   for (const auto& block : blocks_) x = block->forward(x);
   return fc_->forward(x.mean({2, 3}));
-}
-
-std::shared_ptr<torch::nn::Module> ResNet18Impl::clone(const c10::optional<c10::Device>& device) const {
-  auto copy = copy_module(*this);
-  if (device) copy->to(*device);
-  return copy;
 }
 
 }  // namespace sadam::nn

@@ -40,10 +40,6 @@ class ResNet18Impl : public torch::nn::Module {
 
   const ResNet18Options& options() const { return options_; }
 
-  /// A copy with the same values, on the same device or the given one.
-  std::shared_ptr<torch::nn::Module> clone(
-      const c10::optional<c10::Device>& device = c10::nullopt) const override;
-
  private:
   ResNet18Options options_;
   torch::nn::Conv2d conv1_{nullptr};

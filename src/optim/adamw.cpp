@@ -1,10 +1,11 @@
 #include <sadam/adamw.h>
 #include <torch/nn/module.h>
 
-#include "adam_update.h"
-#include "archive.h"
+#include "../step/archive.h"
+#include "../step/engine.h"
+#include "../step/options.h"
 #include "checks.h"
-#include "device_work.h"
+#include "rules.h"
 #include "state.h"
 
 namespace sadam {
@@ -18,18 +19,15 @@ using torch::serialize::OutputArchive;
 AdamWOptions::AdamWOptions(double lr) : lr_(lr) {}
 
 void AdamWOptions::serialize(InputArchive& archive) {
-  lr(optim::read_value(archive, "lr").toDouble());
-  betas({optim::read_value(archive, "beta1").toDouble(), optim::read_value(archive, "beta2").toDouble()});
-  eps(optim::read_value(archive, "eps").toDouble());
-  weight_decay(optim::read_value(archive, "weight_decay").toDouble());
+  kernels::GroupRule rule;
+  step::visit_adam(rule, step::FieldReader{archive});
+  lr(rule.adam.lr).betas({rule.adam.beta1, rule.adam.beta2}).eps(rule.adam.eps);
+  weight_decay(rule.adam.weight_decay);
 }
 
 void AdamWOptions::serialize(OutputArchive& archive) const {
-  archive.write("lr", c10::IValue(lr()));
-  archive.write("beta1", c10::IValue(std::get<0>(betas())));
-  archive.write("beta2", c10::IValue(std::get<1>(betas())));
-  archive.write("eps", c10::IValue(eps()));
-  archive.write("weight_decay", c10::IValue(weight_decay()));
+  const auto rule = optim::rule_of(*this);
+  step::visit_adam(rule, step::FieldWriter{archive});
 }
 
 bool operator==(const AdamWOptions& lhs, const AdamWOptions& rhs) {
@@ -41,9 +39,9 @@ double AdamWOptions::get_lr() const { return lr(); }
 void AdamWOptions::set_lr(const double new_lr) { lr(new_lr); }
 
 void AdamWParamState::serialize(InputArchive& archive) {
-  step(optim::read_value(archive, "step").toInt());
-  exp_avg(optim::read_value(archive, "exp_avg").toTensor());
-  exp_avg_sq(optim::read_value(archive, "exp_avg_sq").toTensor());
+  step(step::read_value(archive, "step").toInt());
+  exp_avg(step::read_value(archive, "exp_avg").toTensor());
+  exp_avg_sq(step::read_value(archive, "exp_avg_sq").toTensor());
 }
 
 void AdamWParamState::serialize(OutputArchive& archive) const {
@@ -84,38 +82,26 @@ void AdamW::check_options(const torch::optim::OptimizerOptions& given, const std
 }
 
 torch::Tensor AdamW::step(LossClosure closure) {
-  if (is_on_device()) {
-    check();
-    return device_work().step(*this, closure, "AdamW::step");
-  }
-  torch::Tensor loss;
-  if (!start_step(closure, "AdamW::step", loss)) return loss;
-  optim::AdamLaunch launch;
-  for (auto& group : param_groups()) {
-    const auto rule = optim::rule_of(static_cast<const AdamWOptions&>(group.options()));
-    for (auto& parameter : group.params())
-      if (is_trained(parameter))
-        launch.add(parameter, optim::state_of<AdamWParamState>(state(), parameter), rule);
-  }
-  launch.run();
-  ++totals_.steps;
-  return loss;
+  step::Request request;
+  request.caller = "AdamW::step";
+  if (closure) request.parts = {std::move(closure)};
+  return run(request);
 }
 
-void AdamW::save(OutputArchive& archive) const {
-  fetch_from_device();
-  optim::save_state(archive, *this, "AdamW");
+void AdamW::describe(step::Problem& problem) const {
+  for (const auto& group : param_groups())
+    problem.rules.push_back(optim::rule_of(static_cast<const AdamWOptions&>(group.options())));
 }
 
-void AdamW::load(InputArchive& archive) {
-  const optim::Factories factories{"AdamW", [] { return std::make_unique<AdamWOptions>(); },
-                                   [] { return std::make_unique<AdamWParamState>(); }, optim::moments_of};
-  auto loaded = optim::load_state(archive, *this, factories);
-  for (const auto& options : loaded.options) check_options(*options, "load: ");
-  totals_ = loaded.totals;
-  defaults_ = std::move(loaded.defaults);
-  forget_device();
-  optim::commit_state(std::move(loaded), param_groups(), state());
+void AdamW::find_state(step::Item& item) { optim::find_adam_state(state(), item); }
+void AdamW::set_updates(const step::Item& item) { optim::set_adam_updates(state(), item); }
+
+std::unique_ptr<torch::optim::OptimizerParamState> AdamW::make_state() const {
+  return std::make_unique<AdamWParamState>();
+}
+
+std::vector<torch::Tensor> AdamW::tensors_of(const torch::optim::OptimizerParamState& state) const {
+  return optim::moments_of(state);
 }
 
 }  // namespace sadam

@@ -1,95 +1,109 @@
-#include "graphed_step.h"
-
+#include <sadam/graphed_step.h>
 #include <sadam/s_adam.h>
 
+#include <sstream>
+#include <unordered_set>
 #include <utility>
 
-#include "access.h"
+#include "../step/graph.h"
 #include "checks.h"
 
 namespace sadam {
+
+struct GraphedStep::Parts {
+  std::shared_ptr<torch::nn::Module> module;
+  Optimizer* optimizer = nullptr;
+  step::GraphSettings settings;
+  std::unique_ptr<step::Graphs> graphs;  // null on the CPU
+};
+
 namespace {
 
-GraphRequest checked(GraphRequest request) {
-  if (!request.module) throw Error("GraphedStep: there is no module: pass the one that the loss evaluates.");
-  if (!request.loss) throw Error("GraphedStep: there is no loss: pass a function of the module and a batch.");
-  return request;
+at::Device device_of(const Optimizer& optimizer) {
+  for (const auto& group : optimizer.param_groups())
+    for (const auto& parameter : group.params()) return parameter.device();
+  throw Error(
+      "GraphedStep: the optimizer has no groups, as one that was moved from: make a GraphedStep for the one "
+      "it was moved to.");
 }
 
-std::unique_ptr<GraphedStep::Engine> engine_for(GraphRequest request) {
-  if (optim::Access::device(*request.optimizer).is_cpu())
-    return std::make_unique<GraphedStep::Engine>(std::move(request));
-  return optim::make_graph_engine(std::move(request));
-}
-
-// The engine, or another one after the model was moved to another device.
-GraphedStep::Engine& at_home(std::unique_ptr<GraphedStep::Engine>& engine) {
-  if (!engine->is_at_home()) engine = engine_for(engine->request());
-  return *engine;
+void check_devices(const torch::nn::Module& module, at::Device device) {
+  const auto check = [&](const char* what, const std::string& name, const at::Tensor& tensor) {
+    if (tensor.device() == device) return;
+    std::ostringstream sentence;
+    sentence << "GraphedStep: the module's " << what << " '" << name << "' is on " << tensor.device()
+             << " and the optimizer's parameters are on " << device
+             << ": move the whole module to one device.";
+    throw Error(sentence.str());
+  };
+  for (const auto& entry : module.named_parameters()) check("parameter", entry.key(), entry.value());
+  for (const auto& entry : module.named_buffers()) check("buffer", entry.key(), entry.value());
 }
 
 }  // namespace
 
 GraphedStep::GraphedStep(std::shared_ptr<torch::nn::Module> module, Optimizer& optimizer, Loss loss,
-                         const GraphOptions& options, Prepare prepare) {
-  engine_ =
-      engine_for(checked({std::move(module), &optimizer, std::move(loss), options, std::move(prepare)}));
+                         const GraphOptions& options, Prepare prepare)
+    : parts_(std::make_unique<Parts>()) {
+  if (!module) throw Error("GraphedStep: there is no module: pass the one that the loss evaluates.");
+  if (!loss) throw Error("GraphedStep: there is no loss: pass a function of a batch.");
+  optimizer.protect(module->buffers());
+  parts_->module = std::move(module);
+  parts_->optimizer = &optimizer;
+  auto& settings = parts_->settings;
+  settings.engine = optimizer.engine_.get();
+  settings.device = device_of(optimizer);
+  settings.loss = std::move(loss);
+  settings.prepare = std::move(prepare);
+  settings.streams = options.streams();
+  settings.copy_memory = options.replica_memory();
+  settings.capture = options.capture();
+  if (!settings.device.is_cpu()) parts_->graphs = step::make_graphs(settings);
 }
 
 GraphedStep::GraphedStep(GraphedStep&&) noexcept = default;
 GraphedStep::~GraphedStep() = default;
 
-torch::Tensor GraphedStep::operator()(const Inputs& inputs) {
-  return at_home(engine_).checked_step(inputs, std::nullopt);
-}
+torch::Tensor GraphedStep::operator()(const Inputs& inputs) { return take(inputs, nullptr); }
+torch::Tensor GraphedStep::operator()(const Inputs& inputs, double brake) { return take(inputs, &brake); }
 
-torch::Tensor GraphedStep::operator()(const Inputs& inputs, double brake) {
-  return at_home(engine_).checked_step(inputs, brake);
-}
-
-bool GraphedStep::is_captured() const { return engine_->captured; }
-const std::string& GraphedStep::why_not() const { return engine_->why_not; }
-std::int64_t GraphedStep::streams() const { return engine_->streams; }
-
-GraphedStep::Engine::Engine(GraphRequest request)
-    : request_(std::move(request)), device_(optim::Access::device(*request_.optimizer)) {}
-
-bool GraphedStep::Engine::is_at_home() const {
-  return request_.optimizer->param_groups().empty() || optim::Access::device(*request_.optimizer) == device_;
-}
-
-torch::Tensor GraphedStep::Engine::checked_step(const Inputs& inputs, std::optional<double> brake) {
-  if (request_.optimizer->param_groups().empty())
-    throw Error(
-        "GraphedStep: the optimizer has no groups, as one that was moved from: make a GraphedStep "
-        "for the one it was moved to.");
-  if (brake && dynamic_cast<SAdam*>(request_.optimizer) == nullptr)
+torch::Tensor GraphedStep::take(const Inputs& inputs, const double* brake) {
+  auto& optimizer = *parts_->optimizer;
+  auto& settings = parts_->settings;
+  const auto device = device_of(optimizer);
+  if (brake != nullptr && dynamic_cast<SAdam*>(&optimizer) == nullptr)
     throw Error("GraphedStep: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
-  if (brake) optim::require_at_least_zero(*brake, "GraphedStep: ", "brake");
-  return step(inputs, brake);
+  if (brake != nullptr) optim::require_at_least_zero(*brake, "GraphedStep: ", "brake");
+  if (device != settings.device) {  // the model was moved
+    parts_->graphs.reset();
+    settings.device = device;
+    if (!device.is_cpu()) parts_->graphs = step::make_graphs(settings);
+  }
+  if (!device.is_cpu()) check_devices(*parts_->module, device);
+  const auto problem = optimizer.problem();
+  step::GraphStep asked{problem, inputs, {}, {}, {}};
+  if (brake != nullptr) asked.brakes.assign(problem.rules.size(), *brake);
+  if (!parts_->graphs) {
+    const auto loss = step::eager_step(settings, asked);
+    optimizer.after_step();
+    return loss;
+  }
+  for (const auto& module : parts_->module->modules()) asked.modes.push_back(module->is_training());
+  std::unordered_set<const void*> known;
+  for (const auto& buffer : problem.buffers) known.insert(buffer.unsafeGetTensorImpl());
+  for (const auto& tensors : {parts_->module->parameters(), problem.parameters})
+    for (const auto& tensor : tensors)
+      if (known.insert(tensor.unsafeGetTensorImpl()).second) asked.weights.push_back(tensor);
+  return parts_->graphs->step(asked);
 }
 
-torch::Tensor GraphedStep::Engine::eager_step(const Inputs& inputs, std::optional<double> brake) {
-  const auto prepared = request_.prepared(inputs);
-  const auto loss_fn = [&] { return request_.loss(*request_.module, prepared); };
-  auto& optimizer = *request_.optimizer;
-  if (!protects_buffers_) {  // as a captured step does, whether the optimizer knows the module or not
-    optimizer.protect(request_.module->buffers());
-    protects_buffers_ = true;
-  }
-  if (!brake) return optimizer.step(loss_fn);
-  if (!optim::Access::device(optimizer).is_cpu()) {
-    optim::Access::check(optimizer);
-    const std::vector<double> brakes(optimizer.param_groups().size(), *brake);
-    return optim::Access::device_work(optimizer).step(optimizer, loss_fn, "GraphedStep", brakes);
-  }
-  auto& s_adam = static_cast<SAdam&>(optimizer);
-  s_adam.zero_grad();
-  const auto loss = loss_fn();
-  loss.backward();
-  s_adam.step(*brake);
-  optim::Access::summary(optimizer).loss = loss.item<double>();
-  return loss.detach();
+bool GraphedStep::is_captured() const { return parts_->graphs && parts_->graphs->captured; }
+
+const std::string& GraphedStep::why_not() const {
+  static const std::string on_the_cpu = "the parameters are on the CPU";
+  return parts_->graphs ? parts_->graphs->why_not : on_the_cpu;
 }
+
+std::int64_t GraphedStep::streams() const { return parts_->graphs ? parts_->graphs->streams : 0; }
 
 }  // namespace sadam

@@ -1,29 +1,31 @@
-#include <ATen/Parallel.h>
-#include <ATen/autocast_mode.h>
 #include <sadam/optimizer.h>
 #include <torch/nn/module.h>
 
-#include <cmath>
-#include <limits>
 #include <unordered_set>
+#include <utility>
 
-#include "../kernels/kernels.h"
-#include "../probe/loss.h"
-#include "../probe/parameters.h"
-#include "before_step.h"
-#include "device_work.h"
+#include "../step/archive.h"
+#include "../step/engine.h"
+#include "checks.h"
+#include "state.h"
 
 namespace sadam {
 
 using torch::optim::OptimizerParamGroup;
+using torch::serialize::InputArchive;
+using torch::serialize::OutputArchive;
 
 Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
                      std::unique_ptr<torch::optim::OptimizerOptions> defaults)
     // The groups join after they have been checked: torch's own checks abort with a stack trace.
-    : torch::optim::Optimizer(std::vector<OptimizerParamGroup>{}, std::move(defaults)) {
+    : torch::optim::Optimizer(std::vector<OptimizerParamGroup>{}, std::move(defaults)),
+      engine_(std::make_unique<step::Engine>()) {
   check_parameters(groups);
   for (const auto& group : groups) torch::optim::Optimizer::add_param_group(group);
 }
+
+Optimizer::Optimizer(Optimizer&&) noexcept = default;
+Optimizer::~Optimizer() = default;
 
 void Optimizer::adopt(const torch::nn::Module& module) {
   for (const auto& entry : module.named_parameters())
@@ -35,13 +37,16 @@ void Optimizer::protect(const std::vector<torch::Tensor>& buffers) {
   std::unordered_set<const void*> known;
   for (const auto& group : param_groups())
     for (const auto& parameter : group.params()) known.insert(parameter.unsafeGetTensorImpl());
-  for (const auto& buffer : buffers)
-    if (buffer.defined() && known.count(buffer.unsafeGetTensorImpl()) > 0)
+  for (const auto& buffer : buffers) {
+    if (!buffer.defined())
+      throw Error("protect: one of the tensors is undefined, so there is nothing to protect: pass buffers.");
+    if (known.count(buffer.unsafeGetTensorImpl()) > 0)
       throw Error(
           "protect: one of the tensors is a parameter, which probes move and put back: pass buffers only.");
+  }
   for (const auto& buffer : buffers_) known.insert(buffer.unsafeGetTensorImpl());
   for (const auto& buffer : buffers)
-    if (buffer.defined() && known.insert(buffer.unsafeGetTensorImpl()).second) buffers_.push_back(buffer);
+    if (known.insert(buffer.unsafeGetTensorImpl()).second) buffers_.push_back(buffer);
 }
 
 void Optimizer::add_param_group(const OptimizerParamGroup& group) {
@@ -53,115 +58,178 @@ void Optimizer::add_param_group(const OptimizerParamGroup& group) {
   torch::optim::Optimizer::add_param_group(groups.back());
 }
 
-torch::Tensor Optimizer::evaluate(const LossClosure& closure, optim::BeforeStep& before, const char* caller) {
-  // Without gradients at the start, a gradient after the closure means that the closure itself called
-  // backward.
-  before.clear_gradients();
+void Optimizer::zero_grad() {
+  for (auto& group : param_groups())
+    for (auto& parameter : group.params()) parameter.mutable_grad().reset();
+}
+
+// ---- steps ------------------------------------------------------------------------------------------------
+
+step::Problem Optimizer::problem() {
+  check();
+  step::Problem problem;
+  std::uint64_t first = 0;
+  for (std::size_t g = 0; g < param_groups().size(); ++g) {
+    const auto& parameters = param_groups()[g].params();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      problem.parameters.push_back(parameters[i]);
+      if (!parameters[i].requires_grad()) continue;
+      auto& item = problem.items.emplace_back();
+      item.parameter = parameters[i];
+      item.group = static_cast<std::int64_t>(g);
+      item.index = static_cast<std::int64_t>(i);
+      item.first = first;
+      first += static_cast<std::uint64_t>(parameters[i].numel());
+    }
+  }
+  // A model that was moved takes its moments along, and their counts.
+  if (problem.parameters.front().device() != engine_->device()) fetch_states();
+  problem.buffers = buffers_;
+  problem.find_state = [this](step::Item& item) { find_state(item); };
+  problem.name_of = [this](const step::Item& item) {
+    return name_of(static_cast<std::size_t>(item.group), static_cast<std::size_t>(item.index));
+  };
+  describe(problem);
+  return problem;
+}
+
+torch::Tensor Optimizer::run(const step::Request& request) {
+  const auto what = problem();
+  torch::Tensor loss;
   try {
-    // Torch's cache of weights that were cast does not notice that the last step changed them.
-    at::autocast::clear_cache();
-    const at::AutoGradMode with_gradients(true);
-    auto loss = closure();
-    probe::check_loss(loss, caller);
-    for (const auto& group : param_groups())
-      for (const auto& parameter : group.params())
-        if (parameter.grad().defined())
-          throw Error(std::string(caller) +
-                      ": the closure called backward itself: let it return the loss and do nothing else, "
-                      "the optimizer clears gradients and calls backward.");
-    if (!loss.requires_grad())
-      throw Error(
-          std::string(caller) +
-          ": the loss does not need gradients: compute it from parameters that require them, outside any "
-          "no-grad guard.");
-    before.forget_gradients();
-    loss.backward();
-    check_gradients();
-    require_a_gradient(caller);
-    return loss.detach();
+    loss = engine_->step(what, request);
   } catch (...) {
-    before.restore();
+    if (what.parameters.front().is_cpu()) fetch_states();  // earlier groups may have been updated
     throw;
   }
+  after_step();
+  return loss;
 }
 
-bool Optimizer::start_step(const LossClosure& closure, const char* caller, torch::Tensor& loss) {
-  check();
-  if (!closure) {
-    check_gradients();
-    start_summary();
-    return !skips_step();
+torch::Tensor Optimizer::step(const StepRequest& request) {
+  step::Request wanted;
+  wanted.caller = name();
+  wanted.parts = request.parts;
+  wanted.before_update = request.before_update;
+  if (request.parts.empty())
+    throw Error(std::string(name()) +
+                "::step: the request has no parts: give it closures that return the loss.");
+  for (const auto& part : request.parts)
+    if (!part) throw Error(std::string(name()) + "::step: a part of the loss is no function: pass closures.");
+  if (request.brake) {
+    if (std::string(name()) != "SAdam")
+      throw Error(std::string(name()) +
+                  "::step: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
+    optim::require_at_least_zero(*request.brake, "SAdam::step: ", "brake");
+    wanted.brakes.assign(param_groups().size(), *request.brake);
   }
-  optim::BeforeStep before(param_groups(), buffers_);
-  loss = evaluate(closure, before, caller);
-  start_summary();
-  note_loss(probe::read_loss(loss).value);
-  if (!skips_step()) return true;
-  before.forward().restore_buffers();
-  return false;
+  return run(wanted);
 }
 
-at::Device Optimizer::device() const {
+void Optimizer::after_step() const {
   for (const auto& group : param_groups())
-    for (const auto& parameter : group.params())
-      if (parameter.defined()) return parameter.device();
-  return at::kCPU;
+    for (const auto& parameter : group.params()) {
+      if (!parameter.is_cpu()) return;  // when somebody asks
+      fetch_states();
+      warn_of_skips(engine_->totals().skipped);
+      return;
+    }
 }
 
-optim::DeviceWork& Optimizer::device_work() {
-  if (!device_work_) device_work_ = optim::make_device_work();
-  return *device_work_;
+void Optimizer::fetch_states() const {
+  for (const auto& item : engine_->updated_items()) const_cast<Optimizer*>(this)->set_updates(item);
 }
+
+// ---- what happened ----------------------------------------------------------------------------------------
 
 const StepSummary& Optimizer::summary() const {
-  if (device_work_) device_work_->refresh(summary_, totals_);
-  return summary_;
+  warn_of_skips(engine_->totals().skipped);
+  return engine_->summary();
 }
 
 const Totals& Optimizer::totals() const {
-  if (device_work_) device_work_->refresh(summary_, totals_);
-  return totals_;
+  warn_of_skips(engine_->totals().skipped);
+  return engine_->totals();
 }
 
-void Optimizer::fetch_from_device() const {
-  if (!device_work_) return;
-  device_work_->refresh(summary_, totals_);
-  device_work_->refresh_states(state());
+std::vector<StepSummary> Optimizer::take_summaries() {
+  warn_of_skips(engine_->totals().skipped);
+  return engine_->take_summaries();
 }
 
-void Optimizer::start_summary() {
-  summary_ = StepSummary();
-  summary_.step = totals_.steps;
-  summary_.loss = std::numeric_limits<double>::quiet_NaN();
-  summary_.group_lgi.assign(param_groups().size(), 0);
-  summary_.group_brakes.assign(param_groups().size(), 1);
+void Optimizer::warn_of_skips(std::int64_t skipped) const {
+  if (skipped < next_warning_) return;
+  while (next_warning_ <= skipped) next_warning_ *= 10;
+  TORCH_WARN(
+      "sadam: ", skipped, skipped == 1 ? " step was" : " steps were",
+      " skipped so far, because the loss or a gradient was not finite; nothing has changed in them. See "
+      "summary(), and try a smaller learning rate.");
 }
 
-void Optimizer::note_loss(double loss) {
-  summary_.loss = loss;
-  summary_.non_finite_loss = std::isfinite(loss) ? 0 : 1;
-}
+// ---- files ------------------------------------------------------------------------------------------------
 
-bool Optimizer::skips_step() {
-  summary_.non_finite_gradient = count_non_finite_gradients<float>() + count_non_finite_gradients<double>();
-  summary_.skipped = summary_.non_finite_loss > 0 || summary_.non_finite_gradient > 0;
-  if (summary_.skipped) ++totals_.skipped;
-  return summary_.skipped;
-}
-
-template <class T>
-std::int64_t Optimizer::count_non_finite_gradients() const {
-  kernels::CountNonFinite<T> launch;
-  launch.threads = at::get_num_threads();
-  std::vector<at::Tensor> gradients;  // keeps copies of scattered ones alive
-  for (const auto& group : param_groups())
+void Optimizer::save(OutputArchive& archive) const {
+  fetch_states();
+  step::SavedState saved;
+  saved.optimizer = name();
+  saved.totals = totals();
+  saved.defaults = [&](OutputArchive& to) { defaults().serialize(to); };
+  for (const auto& group : param_groups()) {
+    auto& saved_group = saved.groups.emplace_back();
+    saved_group.options = [&group](OutputArchive& to) { group.options().serialize(to); };
     for (const auto& parameter : group.params()) {
-      if (!is_trained(parameter) || parameter.scalar_type() != c10::CppTypeToScalarType<T>::value) continue;
-      const auto& gradient = parameter.grad();
-      gradients.push_back(probe::is_block(gradient) ? gradient : gradient.contiguous());
-      launch.segments.push_back({gradients.back().template data_ptr<T>(), gradient.numel()});
+      const auto* const state =
+          optim::state_if_any<torch::optim::OptimizerParamState>(this->state(), parameter);
+      auto& saved_parameter = saved_group.parameters.emplace_back();
+      saved_parameter.parameter = parameter;
+      if (state != nullptr) saved_parameter.state = [state](OutputArchive& to) { state->serialize(to); };
     }
-  return launch.segments.empty() ? 0 : kernels::count_non_finite(launch);
+  }
+  step::save_state(archive, saved);
+}
+
+std::vector<double> Optimizer::accept(
+    InputArchive&, torch::optim::OptimizerOptions& new_defaults,
+    const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const {
+  check_options(new_defaults, "load: ");
+  for (const auto& group_options : options) check_options(*group_options, "load: ");
+  return {};
+}
+
+void Optimizer::load(InputArchive& archive) {
+  // Everything is read and checked before anything is changed.
+  auto new_defaults = defaults().clone();
+  std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> options;
+  std::vector<std::vector<std::unique_ptr<torch::optim::OptimizerParamState>>> states;
+  step::StateReader reader;
+  reader.optimizer = name();
+  reader.defaults = [&](InputArchive& from) { new_defaults->serialize(from); };
+  for (const auto& group : param_groups()) reader.parameters.push_back(group.params());
+  reader.options = [&](InputArchive& from) {
+    options.push_back(defaults().clone());
+    options.back()->serialize(from);
+    states.emplace_back();
+  };
+  reader.state = [&](InputArchive* from) -> std::vector<at::Tensor> {
+    auto& state = states.back().emplace_back();
+    if (from == nullptr) return {};
+    state = make_state();
+    state->serialize(*from);
+    return tensors_of(*state);
+  };
+  const auto totals = step::load_state(archive, reader);
+  auto last_lgi = accept(archive, *new_defaults, options);
+
+  defaults_ = std::move(new_defaults);
+  state().clear();
+  for (std::size_t g = 0; g < param_groups().size(); ++g) {
+    param_groups()[g].set_options(std::move(options[g]));
+    for (std::size_t i = 0; i < param_groups()[g].params().size(); ++i)
+      if (states[g][i]) state()[optim::state_key(param_groups()[g].params()[i])] = std::move(states[g][i]);
+  }
+  engine_->restore(totals, std::move(last_lgi));
+  next_warning_ = 1;
+  while (next_warning_ <= totals.skipped) next_warning_ *= 10;
 }
 
 }  // namespace sadam

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "device_work.h"
+#include "../step/backend.h"
 
 namespace sadam {
 namespace {
@@ -31,9 +31,9 @@ std::string fault_of(const at::Tensor& tensor) {
              "model->to(torch::kFloat32))";
   } else if (!tensor.is_leaf()) {
     fault << "is the result of an operation: pass the leaf tensors that the model registered";
-  } else if (!tensor.device().is_cpu() && !(tensor.is_cuda() && optim::built_with_cuda())) {
+  } else if (!tensor.device().is_cpu() && !(tensor.is_cuda() && step::built_with_cuda())) {
     fault << "is on " << tensor.device() << ": this build of sadam has kernels for the CPU"
-          << (optim::built_with_cuda() ? " and CUDA" : "") << " only, move the model there";
+          << (step::built_with_cuda() ? " and CUDA" : "") << " only, move the model there";
   } else if (at::has_internal_overlap(tensor.unsafeGetTensorImpl()) == at::MemOverlap::Yes) {
     fault << "has elements that share memory (an expanded tensor): pass a clone of it";
   }
@@ -108,10 +108,6 @@ void Optimizer::check_parameters(const std::vector<OptimizerParamGroup>& groups)
 
 void Optimizer::check() {
   if (!defaults_) throw Error("this optimizer was moved from: use the one that it was moved to.");
-  if (device_work_ && !is_on_device()) {  // the model was moved to the CPU, which goes on from there
-    fetch_from_device();
-    forget_device();
-  }
   std::vector<const void*> current;
   for (const auto& group : param_groups())
     for (const auto& tensor : group.params()) {
@@ -126,14 +122,6 @@ void Optimizer::check() {
     check_parameters(param_groups());
     checked_ = std::move(current);
   }
-  if (is_on_device())
-    for (const auto& buffer : buffers_)
-      if (buffer.device() != device()) {
-        std::ostringstream sentence;
-        sentence << "a protected buffer is on " << buffer.device() << " and the parameters are on "
-                 << device() << ": move the whole model to one device.";
-        throw Error(sentence.str());
-      }
   std::optional<at::Device> first_device;
   for (std::size_t g = 0; g < param_groups().size(); ++g) {
     const auto& group = param_groups()[g];
@@ -144,37 +132,14 @@ void Optimizer::check() {
       check_device(g, i, group.params()[i], first_device);
     }
   }
-}
-
-void Optimizer::check_gradients() const {
-  for (std::size_t g = 0; g < param_groups().size(); ++g) {
-    const auto& parameters = param_groups()[g].params();
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const auto& gradient = parameters[i].grad();
-      if (!gradient.defined()) continue;
-      if (gradient.layout() != at::kStrided)
-        throw Error("the gradient of " + name_of(g, i) +
-                    " is sparse: sadam works on dense gradients (an embedding needs sparse(false)).");
-      if (gradient.scalar_type() != parameters[i].scalar_type() ||
-          gradient.sizes() != parameters[i].sizes() || gradient.device() != parameters[i].device())
-        throw Error("the gradient of " + name_of(g, i) +
-                    " has another type, shape or device than the parameter: clear the gradients after "
-                    "changing a model.");
+  if (first_device->is_cpu()) return;
+  for (const auto& buffer : buffers_)
+    if (buffer.device() != *first_device) {
+      std::ostringstream sentence;
+      sentence << "a protected buffer is on " << buffer.device() << " and the parameters are on "
+               << *first_device << ": move the whole model to one device.";
+      throw Error(sentence.str());
     }
-  }
-}
-
-void Optimizer::require_a_gradient(const char* caller) const {
-  bool wanted = false;
-  for (const auto& group : param_groups())
-    for (const auto& parameter : group.params()) {
-      if (parameter.grad().defined()) return;
-      wanted = wanted || parameter.requires_grad();
-    }
-  if (!wanted) return;  // all are frozen, for now
-  throw Error(std::string(caller) +
-              ": no parameter of the optimizer received a gradient: compute the loss from the model that it "
-              "trains.");
 }
 
 }  // namespace sadam

@@ -1,13 +1,11 @@
-#include <ATen/Parallel.h>
-#include <ATen/autocast_mode.h>
 #include <sadam/prox_sgd.h>
 #include <torch/nn/module.h>
 
-#include "../kernels/kernels.h"
-#include "archive.h"
-#include "block.h"
+#include "../step/archive.h"
+#include "../step/engine.h"
+#include "../step/options.h"
 #include "checks.h"
-#include "device_work.h"
+#include "rules.h"
 #include "state.h"
 
 namespace sadam {
@@ -21,15 +19,14 @@ using torch::serialize::OutputArchive;
 ProxSGDOptions::ProxSGDOptions(double lr) : lr_(lr) {}
 
 void ProxSGDOptions::serialize(InputArchive& archive) {
-  lr(optim::read_value(archive, "lr").toDouble());
-  momentum(optim::read_value(archive, "momentum").toDouble());
-  l1(optim::read_value(archive, "l1").toDouble());
+  kernels::GroupRule rule;
+  step::visit_prox_sgd(rule, step::FieldReader{archive});
+  lr(rule.adam.lr).momentum(rule.momentum).l1(rule.l1);
 }
 
 void ProxSGDOptions::serialize(OutputArchive& archive) const {
-  archive.write("lr", c10::IValue(lr()));
-  archive.write("momentum", c10::IValue(momentum()));
-  archive.write("l1", c10::IValue(l1()));
+  const auto rule = optim::rule_of(*this);
+  step::visit_prox_sgd(rule, step::FieldWriter{archive});
 }
 
 bool operator==(const ProxSGDOptions& lhs, const ProxSGDOptions& rhs) {
@@ -40,7 +37,7 @@ double ProxSGDOptions::get_lr() const { return lr(); }
 void ProxSGDOptions::set_lr(const double new_lr) { lr(new_lr); }
 
 void ProxSGDParamState::serialize(InputArchive& archive) {
-  momentum_buffer(optim::read_value(archive, "momentum_buffer").toTensor());
+  momentum_buffer(step::read_value(archive, "momentum_buffer").toTensor());
 }
 
 void ProxSGDParamState::serialize(OutputArchive& archive) const {
@@ -52,35 +49,6 @@ bool operator==(const ProxSGDParamState& lhs, const ProxSGDParamState& rhs) {
 }
 
 // ---- the optimizer ----------------------------------------------------------------------------------------
-
-namespace {
-
-struct Entry {
-  at::Tensor parameter;
-  at::Tensor gradient;
-  at::Tensor buffer;
-  const ProxSGDOptions* options;
-};
-
-template <class T>
-void update(const std::vector<Entry>& entries) {
-  kernels::ProxSgdUpdate<T> launch;
-  launch.threads = at::get_num_threads();
-  std::vector<optim::Block> blocks;
-  for (const auto& entry : entries) {
-    if (entry.parameter.scalar_type() != c10::CppTypeToScalarType<T>::value) continue;
-    blocks.emplace_back(entry.parameter);
-    launch.segments.push_back({blocks.back().data<T>(), entry.buffer.data_ptr<T>(),
-                               entry.gradient.data_ptr<T>(), entry.parameter.numel(),
-                               entry.options->momentum(), entry.options->lr(),
-                               entry.options->lr() * entry.options->l1()});
-  }
-  if (launch.segments.empty()) return;
-  kernels::prox_sgd_update(launch);
-  for (auto& block : blocks) block.written();
-}
-
-}  // namespace
 
 ProxSGD::ProxSGD(std::vector<OptimizerParamGroup> groups, const ProxSGDOptions& defaults)
     : Optimizer(std::move(groups), std::make_unique<ProxSGDOptions>(defaults)) {
@@ -104,48 +72,32 @@ void ProxSGD::check_options(const torch::optim::OptimizerOptions& given, const s
 }
 
 torch::Tensor ProxSGD::step(LossClosure closure) {
-  if (is_on_device()) {
-    check();
-    return device_work().step(*this, closure, "ProxSGD::step");
-  }
-  torch::Tensor loss;
-  if (!start_step(closure, "ProxSGD::step", loss)) return loss;
-  const at::NoGradGuard no_grad;
-  std::vector<Entry> entries;
-  for (auto& group : param_groups()) {
-    const auto& options = static_cast<const ProxSGDOptions&>(group.options());
-    for (auto& parameter : group.params()) {
-      if (!is_trained(parameter)) continue;
-      auto& buffer = optim::state_of<ProxSGDParamState>(state(), parameter).momentum_buffer();
-      optim::ensure_moment(buffer, parameter);
-      entries.push_back({parameter, probe::laid_out_like(parameter.grad(), parameter), buffer, &options});
-    }
-  }
-  update<float>(entries);
-  update<double>(entries);
-  at::autocast::clear_cache();  // it holds casts of the weights as they were
-  ++totals_.steps;
-  return loss;
+  step::Request request;
+  request.caller = "ProxSGD::step";
+  if (closure) request.parts = {std::move(closure)};
+  return run(request);
 }
 
-void ProxSGD::save(OutputArchive& archive) const {
-  fetch_from_device();
-  optim::save_state(archive, *this, "ProxSGD");
+void ProxSGD::describe(step::Problem& problem) const {
+  problem.update = step::Update::prox_sgd;
+  for (const auto& group : param_groups())
+    problem.rules.push_back(optim::rule_of(static_cast<const ProxSGDOptions&>(group.options())));
 }
 
-void ProxSGD::load(InputArchive& archive) {
-  const optim::Factories factories{
-      "ProxSGD", [] { return std::make_unique<ProxSGDOptions>(); },
-      [] { return std::make_unique<ProxSGDParamState>(); },
-      [](const torch::optim::OptimizerParamState& state) -> std::vector<torch::Tensor> {
-        return {static_cast<const ProxSGDParamState&>(state).momentum_buffer()};
-      }};
-  auto loaded = optim::load_state(archive, *this, factories);
-  for (const auto& options : loaded.options) check_options(*options, "load: ");
-  totals_ = loaded.totals;
-  defaults_ = std::move(loaded.defaults);
-  forget_device();
-  optim::commit_state(std::move(loaded), param_groups(), state());
+void ProxSGD::find_state(step::Item& item) {
+  auto& buffer = optim::state_of<ProxSGDParamState>(state(), item.parameter).momentum_buffer();
+  step::ensure_moment(buffer, item.parameter);
+  item.first_moment = buffer;
+}
+
+void ProxSGD::set_updates(const step::Item&) {}  // it does not count them
+
+std::unique_ptr<torch::optim::OptimizerParamState> ProxSGD::make_state() const {
+  return std::make_unique<ProxSGDParamState>();
+}
+
+std::vector<torch::Tensor> ProxSGD::tensors_of(const torch::optim::OptimizerParamState& state) const {
+  return {static_cast<const ProxSGDParamState&>(state).momentum_buffer()};
 }
 
 }  // namespace sadam

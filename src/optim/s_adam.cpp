@@ -2,21 +2,20 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
-#include "../probe/option_names.h"
-#include "../probe/probe.h"
-#include "adam_update.h"
-#include "archive.h"
-#include "before_step.h"
+#include "../step/archive.h"
+#include "../step/engine.h"
+#include "../step/option_names.h"
 #include "checks.h"
-#include "device_work.h"
+#include "rules.h"
 #include "state.h"
 
 namespace sadam {
 
 using torch::optim::OptimizerParamGroup;
+using torch::serialize::InputArchive;
+using torch::serialize::OutputArchive;
 
 Brakes::operator double() const {
   if (per_group.empty()) return 1;
@@ -28,10 +27,9 @@ Brakes::operator double() const {
 // ---- construction -----------------------------------------------------------------------------------------
 
 SAdam::SAdam(std::vector<OptimizerParamGroup> groups, const SAdamOptions& defaults)
-    : Optimizer(std::move(groups), std::make_unique<SAdamOptions>(defaults)),
-      snapshot_(std::make_unique<probe::Snapshot>()) {
+    : Optimizer(std::move(groups), std::make_unique<SAdamOptions>(defaults)) {
   check_options(defaults, "");
-  prepare();
+  check();
 }
 
 SAdam::SAdam(std::vector<torch::Tensor> parameters, const SAdamOptions& defaults)
@@ -42,21 +40,9 @@ SAdam::SAdam(const torch::nn::Module& module, const SAdamOptions& defaults)
   adopt(module);
 }
 
-SAdam::SAdam(SAdam&&) noexcept = default;
-SAdam::~SAdam() = default;
+namespace {
 
-void SAdam::check_options(const torch::optim::OptimizerOptions& given, const std::string& where) const {
-  const auto& options = optim::options_as<SAdamOptions>(given, where, "SAdamOptions");
-  check_values(options, where);
-  const auto conflict = options.conflict_with(wide());
-  if (!conflict.empty())
-    throw Error(where + conflict +
-                " belongs to the optimizer, since one probe serves all groups: set it in the options given "
-                "to SAdam.");
-  if (&given == &defaults()) check_combination(options);
-}
-
-void SAdam::check_values(const SAdamOptions& options, const std::string& where) {
+void check_values(const SAdamOptions& options, const std::string& where) {
   optim::require_at_least_zero(options.lr(), where, "lr");
   optim::require_fraction(std::get<0>(options.betas()), where, "betas[0]");
   optim::require_fraction(std::get<1>(options.betas()), where, "betas[1]");
@@ -83,216 +69,128 @@ void SAdam::check_values(const SAdamOptions& options, const std::string& where) 
                  "shared or fresh");
 }
 
-void SAdam::check_combination(const SAdamOptions& whole) {
+void check_combination(const SAdamOptions& whole) {
   if (whole.directions() == Directions::step && !whole.source() && whole.statistic() != Statistic::residual)
     throw Error(
         "directions 'step' goes with the statistic 'residual' only: add "
         ".statistic(sadam::Statistic::residual).");
 }
 
-// Checks everything and lets the groups follow the optimizer's own options. Changes nothing a user could see.
-void SAdam::prepare() {
+}  // namespace
+
+void SAdam::check_options(const torch::optim::OptimizerOptions& given, const std::string& where) const {
+  const auto& options = optim::options_as<SAdamOptions>(given, where, "SAdamOptions");
+  check_values(options, where);
+  const auto conflict = options.conflict_with(whole());
+  if (!conflict.empty())
+    throw Error(where + conflict +
+                " belongs to the optimizer, since one probe serves all groups: set it in the options given "
+                "to SAdam.");
+  if (&given == &defaults()) check_combination(options);
+}
+
+// Also lets the groups follow the optimizer's own options, which changes nothing that a user could see.
+void SAdam::check() {
   if (!defaults_) throw Error("this optimizer was moved from: use the one that it was moved to.");
   check_options(defaults(), "");
-  if (device_work_ && !is_on_device()) last_lgi_ = latest_lgi();  // before check() lets go of it
-  check();
-  for (auto& group : param_groups()) static_cast<SAdamOptions&>(group.options()).inherit_from(wide());
-  last_lgi_ = lgi_of_all_groups();
+  Optimizer::check();
+  for (auto& group : param_groups()) static_cast<SAdamOptions&>(group.options()).inherit_from(whole());
 }
 
-// A group that joined later starts from the common ρ.
-std::vector<double> SAdam::lgi_of_all_groups() const {
-  auto all = last_lgi_;
-  all.resize(param_groups().size(), all.empty() || wide().group_by_group() ? 0 : all.back());
-  return all;
+const SAdamOptions& SAdam::whole() const { return static_cast<const SAdamOptions&>(defaults()); }
+
+void SAdam::describe(step::Problem& problem) const {
+  problem.plan = optim::plan_of(whole());
+  for (const auto& group : param_groups())
+    problem.rules.push_back(optim::rule_of(static_cast<const SAdamOptions&>(group.options())));
 }
 
-// Waits for the GPU, if there is one that knows better.
-std::vector<double> SAdam::latest_lgi() const {
-  auto lgi = device_work_ ? device_work_->last_lgi() : std::vector<double>();
-  return lgi.size() == param_groups().size() ? lgi : lgi_of_all_groups();
+void SAdam::find_state(step::Item& item) { optim::find_adam_state(state(), item); }
+void SAdam::set_updates(const step::Item& item) { optim::set_adam_updates(state(), item); }
+
+std::unique_ptr<torch::optim::OptimizerParamState> SAdam::make_state() const {
+  return std::make_unique<SAdamParamState>();
 }
 
-const SAdamOptions& SAdam::wide() const { return static_cast<const SAdamOptions&>(defaults()); }
-
-const SAdamOptions& SAdam::options_of(std::size_t group) const {
-  return static_cast<const SAdamOptions&>(param_groups()[group].options());
+std::vector<torch::Tensor> SAdam::tensors_of(const torch::optim::OptimizerParamState& state) const {
+  return optim::moments_of(state);
 }
 
-SAdam::Groups SAdam::all_groups() const { return {0, param_groups().size()}; }
-
-// ---- the step ---------------------------------------------------------------------------------------------
+// ---- steps ------------------------------------------------------------------------------------------------
 
 torch::Tensor SAdam::step(LossClosure closure) {
   if (!closure)
     throw Error(
         "SAdam::step: there is no closure: pass one that returns the loss, or use probe() and step(brake) "
-        "after your own "
-        "backward.");
-  prepare();
-  if (is_on_device()) {
-    begun_.reset();
-    summary_is_open_ = false;
-    return device_work().step(*this, closure, "SAdam::step");
-  }
-  optim::BeforeStep before(param_groups(), buffers_);
-  auto loss = evaluate(closure, before, "SAdam::step");
-  begun_.reset();
-  summary_is_open_ = false;
-  start_summary();
-  summary_.group_lgi = last_lgi_;
-  note_loss(probe::read_loss(loss).value);
-  if (skips_step()) {
-    before.forward().restore_buffers();
-    return loss;
-  }
-
-  std::vector<Groups> rounds{all_groups()};
-  if (wide().group_by_group()) {
-    rounds.clear();
-    for (std::size_t g = 0; g < param_groups().size(); ++g) rounds.push_back({g, g + 1});
-  }
-  const auto skip = [&] {
-    skips_step();
-    before.forward().restore_buffers();
-    return loss;
-  };
-  // Where groups take turns, all are compared with f(w) as it was before the first update.
-  std::optional<probe::Loss> exact;
-  if (rounds.size() > 1 &&
-      std::any_of(rounds.begin(), rounds.end(), [&](Groups g) { return probe_is_due(g); })) {
-    try {
-      exact = base_of({closure, loss, before.forward()});
-    } catch (const Error&) {
-      before.restore();
-      throw;
-    }
-    if (!std::isfinite(exact->value)) {
-      note_loss(exact->value);
-      return skip();
-    }
-  }
-  for (const auto& groups : rounds) {
-    if (probe_is_due(groups)) {
-      try {
-        run_probes(groups, {closure, loss, before.forward(), exact ? &*exact : nullptr});
-      } catch (const Error&) {
-        if (groups.first == 0) before.restore();  // else an earlier group has been updated already
-        throw;
-      }
-      // f(w) in full precision is not finite
-      if (groups.first == 0 && summary_.non_finite_loss > 0) return skip();
-    }
-    set_brakes(groups);
-    update(groups);
-  }
-  ++totals_.steps;
-  return loss;
+        "after your own backward.");
+  step::Request request;
+  request.caller = "SAdam::step";
+  request.parts = {std::move(closure)};
+  return run(request);
 }
 
-bool SAdam::probe_is_due(Groups groups) const {
-  if ((totals_.steps + totals_.skipped) % wide().interval() != 0) return false;
-  if (wide().monitor()) return true;
-  for (auto g = groups.first; g < groups.last; ++g)
-    if (options_of(g).damping() != 0) return true;
-  return false;
+void SAdam::begin() { engine().begin(problem()); }
+
+Brakes SAdam::probe(const LossClosure& loss_fn, const torch::Tensor& loss) {
+  return probe(std::vector<LossClosure>{loss_fn}, loss);
 }
 
-// f(w) in the precision of the probes.
-probe::Loss SAdam::base_of(const Base& base) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto* const replay = wide().noise() == ProbeNoise::shared ? &base.before : nullptr;
-  const auto found = probe::base_of(base.closure, probe::read_loss(base.loss), replay, buffers_);
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  summary_.probe_seconds += taken.count();
-  return found;
+Brakes SAdam::probe(const std::vector<LossClosure>& parts, const torch::Tensor& loss) {
+  const bool complete =
+      std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part != nullptr; });
+  if (parts.empty() || !complete)
+    throw Error("SAdam::probe: there is no loss function: pass one that returns the loss.");
+  step::Request request;
+  request.caller = "SAdam::probe";
+  request.parts = parts;
+  const auto found = engine().probe(problem(), request, loss);
+  return {found.lgi, found.group_brakes};
 }
 
-// Fills in the summary and ρ of the groups. If f(w) is not finite, that is noted and nothing was probed.
-void SAdam::run_probes(Groups groups, const Base& base) {
-  const auto start = std::chrono::steady_clock::now();
-  probe::ProbePlan plan;
-  std::uint64_t first = 0;
-  for (std::size_t g = 0; g < groups.last; ++g) {
-    const auto& parameters = param_groups()[g].params();
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (!parameters[i].requires_grad()) continue;
-      if (g >= groups.first)
-        plan.parameters.push_back(
-            {parameters[i], static_cast<std::int64_t>(g), static_cast<std::int64_t>(i), first});
-      first += static_cast<std::uint64_t>(parameters[i].numel());
-    }
-  }
-  auto& directions = plan.directions;
-  directions.directions = wide().directions();
-  directions.source = wide().source();
-  directions.seed = wide().seed();
-  directions.step = totals_.steps;
-  directions.radius = wide().radius();
-  if (wide().statistic() == Statistic::residual) directions.gradients = probe::gradients_of(plan.parameters);
-  if (wide().directions() == Directions::step && !wide().source()) {
-    for (const auto& parameter : plan.parameters) {
-      if (!parameter.tensor.grad().defined()) {
-        directions.coming.emplace_back();
-        continue;
-      }
-      auto& state = optim::state_of<AdamWParamState>(this->state(), parameter.tensor);
-      optim::ensure_moment(state.exp_avg(), parameter.tensor);
-      optim::ensure_moment(state.exp_avg_sq(), parameter.tensor);
-      const auto rule = optim::rule_of(options_of(static_cast<std::size_t>(parameter.group)), 1);
-      directions.coming.push_back(
-          {state.exp_avg(), state.exp_avg_sq(), kernels::coefficients_at(rule, state.step() + 1)});
-    }
-  }
-  plan.probes = wide().probes();
-  plan.statistic = wide().statistic();
-  plan.lgi_eps = wide().lgi_eps();
-  plan.cap = wide().cap();
-  plan.closure = base.closure;
-  if (base.loss.defined()) plan.base = probe::read_loss(base.loss);
-  plan.base_is_exact = base.exact != nullptr;
-  if (base.exact != nullptr) plan.base = *base.exact;
-  plan.replay = wide().noise() == ProbeNoise::shared ? &base.before : nullptr;
-  plan.buffers = buffers_;
-
-  auto outcome = is_on_device() ? device_work().probe(*this, base.closure, base.loss, base.before)
-                                : probe::run(std::move(plan), *snapshot_);
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  summary_.probe_seconds += taken.count();
-  if (outcome.differences.empty()) return note_loss(outcome.base);
-  if (!base.loss.defined()) note_loss(outcome.base);
-  summary_.within_noise = outcome.within_noise && (summary_.within_noise || !summary_.probed);
-  summary_.probed = true;
-  summary_.differences.insert(summary_.differences.end(), outcome.differences.begin(),
-                              outcome.differences.end());
-  summary_.slopes.insert(summary_.slopes.end(), outcome.slopes.begin(), outcome.slopes.end());
-  summary_.non_finite_probes += outcome.non_finite;
-  totals_.non_finite_probes += outcome.non_finite;
-  for (auto g = groups.first; g < groups.last; ++g) {
-    summary_.group_lgi[g] = outcome.lgi;
-    // A ρ that only says "not finite" is for this step alone, not for those until the next probe.
-    if (outcome.non_finite == 0) last_lgi_[g] = outcome.lgi;
-  }
+void SAdam::step(const Brakes& brakes) {
+  const auto what = problem();
+  if (brakes.per_group.size() != param_groups().size())
+    throw Error("SAdam::step: there are " + std::to_string(brakes.per_group.size()) + " brakes for " +
+                std::to_string(param_groups().size()) + " groups: pass what probe() returned.");
+  for (double brake : brakes.per_group) optim::require_at_least_zero(brake, "SAdam::step: ", "brake");
+  step::Request request;
+  request.caller = "SAdam::step";
+  request.brakes = brakes.per_group;
+  engine().apply(what, request);
+  after_step();
 }
 
-void SAdam::set_brakes(Groups groups) {
-  for (auto g = groups.first; g < groups.last; ++g) {
-    summary_.group_brakes[g] =
-        sadam::brake(options_of(g).brake(), options_of(g).damping(), summary_.group_lgi[g]);
-    summary_.lgi = summary_.group_lgi[g];
-    summary_.brake = summary_.group_brakes[g];
-  }
+void SAdam::step(double brake) { step(Brakes{0, std::vector<double>(param_groups().size(), brake)}); }
+
+// ---- files ------------------------------------------------------------------------------------------------
+
+void SAdam::save(OutputArchive& archive) const {
+  Optimizer::save(archive);
+  archive.write("has_source", c10::IValue(static_cast<bool>(whole().source())));
+  auto lgi = engine().last_lgi();
+  lgi.resize(param_groups().size(), lgi.empty() || whole().group_by_group() ? 0 : lgi.back());
+  archive.write("last_lgi", c10::IValue(lgi));
 }
 
-void SAdam::update(Groups groups) {
-  optim::AdamLaunch launch;
-  for (auto g = groups.first; g < groups.last; ++g) {
-    const auto rule = optim::rule_of(options_of(g), summary_.group_brakes[g]);
-    for (auto& parameter : param_groups()[g].params())
-      if (is_trained(parameter))
-        launch.add(parameter, optim::state_of<AdamWParamState>(state(), parameter), rule);
+std::vector<double> SAdam::accept(
+    InputArchive& archive, torch::optim::OptimizerOptions& new_defaults,
+    const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const {
+  auto last_lgi = step::read_value(archive, "last_lgi").toDoubleVector();
+  if (last_lgi.size() != options.size())
+    throw Error("load: the saved state has another number of groups and ρ: the file is damaged.");
+  if (step::read_value(archive, "has_source").toBool() && !whole().source())
+    throw Error(
+        "load: the state was saved with a caller's direction source, which a file cannot hold: build SAdam "
+        "with .source(...) first.");
+  auto& new_whole = static_cast<SAdamOptions&>(new_defaults);
+  check_values(new_whole, "load: ");
+  check_combination(new_whole);
+  for (const auto& group_options : options) {
+    auto& of_group = static_cast<SAdamOptions&>(*group_options);
+    of_group.inherit_from(new_whole);
+    check_values(of_group, "load: ");
   }
-  launch.run();
+  return last_lgi;
 }
 
 }  // namespace sadam

@@ -1,7 +1,8 @@
 #include <sadam/s_adam_options.h>
 
-#include "../probe/option_names.h"
-#include "archive.h"
+#include "../step/archive.h"
+#include "../step/options.h"
+#include "rules.h"
 
 namespace sadam {
 
@@ -28,11 +29,6 @@ SAdamOptions SAdamOptions::reference(double lr) {
 
 namespace {
 
-template <class Enum, std::size_t N>
-Enum read_enum(InputArchive& archive, const Names<Enum, N>& names, const std::string& key) {
-  return value_in(names, optim::read_value(archive, key).toStringRef(), key);
-}
-
 template <class T>
 bool differs(const OptimizerWide<T>& mine, const OptimizerWide<T>& whole) {
   return mine.set && !(mine.value == whole.value);
@@ -41,52 +37,23 @@ bool differs(const OptimizerWide<T>& mine, const OptimizerWide<T>& whole) {
 }  // namespace
 
 void SAdamOptions::serialize(InputArchive& archive) {
-  const auto number = [&](const char* key) { return optim::read_value(archive, key).toDouble(); };
-  const auto integer = [&](const char* key) { return optim::read_value(archive, key).toInt(); };
-  const auto flag = [&](const char* key) { return optim::read_value(archive, key).toBool(); };
-  lr(number("lr"));
-  betas({number("beta1"), number("beta2")});
-  eps(number("eps"));
-  weight_decay(number("weight_decay"));
-  damping(number("damping"));
-  brake(read_enum(archive, kBrakeNames, "brake"));
-  bias_correction(read_enum(archive, kBiasCorrectionNames, "bias_correction"));
-  damp_weight_decay(flag("damp_weight_decay"));
-  probes(integer("probes"));
-  radius(number("radius"));
-  directions(read_enum(archive, kDirectionsNames, "directions"));
-  statistic(read_enum(archive, kStatisticNames, "statistic"));
-  noise(read_enum(archive, kProbeNoiseNames, "noise"));
-  lgi_eps(number("lgi_eps"));
-  cap(number("cap"));
-  interval(integer("interval"));
-  seed(static_cast<std::uint64_t>(integer("seed")));
-  group_by_group(flag("group_by_group"));
-  monitor(flag("monitor"));
+  kernels::GroupRule rule;
+  step::ProbePlan plan;
+  step::visit_s_adam(rule, step::FieldReader{archive});
+  step::visit_plan(plan, step::FieldReader{archive});
+  lr(rule.adam.lr).betas({rule.adam.beta1, rule.adam.beta2}).eps(rule.adam.eps);
+  weight_decay(rule.adam.weight_decay).damping(rule.damping).brake(rule.brake);
+  bias_correction(rule.adam.bias_correction).damp_weight_decay(rule.adam.damp_weight_decay);
+  probes(plan.probes).radius(plan.radius).directions(plan.directions).statistic(plan.statistic);
+  noise(plan.noise).lgi_eps(plan.lgi_eps).cap(plan.cap).interval(plan.interval).seed(plan.seed);
+  group_by_group(plan.group_by_group).monitor(plan.monitor);
 }
 
 void SAdamOptions::serialize(OutputArchive& archive) const {
-  const auto write = [&](const char* key, const c10::IValue& value) { archive.write(key, value); };
-  write("lr", lr());
-  write("beta1", std::get<0>(betas()));
-  write("beta2", std::get<1>(betas()));
-  write("eps", eps());
-  write("weight_decay", weight_decay());
-  write("damping", damping());
-  write("brake", to_string(brake()));
-  write("bias_correction", to_string(bias_correction()));
-  write("damp_weight_decay", damp_weight_decay());
-  write("probes", probes());
-  write("radius", radius());
-  write("directions", to_string(directions()));
-  write("statistic", to_string(statistic()));
-  write("noise", to_string(noise()));
-  write("lgi_eps", lgi_eps());
-  write("cap", cap());
-  write("interval", interval());
-  write("seed", static_cast<std::int64_t>(seed()));
-  write("group_by_group", group_by_group());
-  write("monitor", monitor());
+  const auto rule = optim::rule_of(*this);
+  const auto plan = optim::plan_of(*this);
+  step::visit_s_adam(rule, step::FieldWriter{archive});
+  step::visit_plan(plan, step::FieldWriter{archive});
 }
 
 bool operator==(const SAdamOptions& a, const SAdamOptions& b) {
@@ -138,7 +105,5 @@ void SAdamOptions::inherit_from(const SAdamOptions& whole) {
   group_by_group_ = {whole.group_by_group_.value, false};
   monitor_ = {whole.monitor_.value, false};
 }
-
-std::string to_string(BiasCorrection correction) { return name_in(kBiasCorrectionNames, correction); }
 
 }  // namespace sadam

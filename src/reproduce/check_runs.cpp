@@ -9,11 +9,11 @@
 #include "data/data_set.h"
 #include "data/data_set_known.h"
 #include "nn/classifier.h"
+#include "train/control.h"
 #include "train/device.h"
 #include "train/recipe/source.h"
 #include "train/record/run_folder.h"
 #include "train/setup.h"
-#include "train/stepper.h"
 
 namespace sadam::reproduce {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "train/record/envelope.h"
-#include "train/stepper.h"
+#include "train/training.h"
 
 namespace sadam::train {
 namespace {
@@ -89,12 +89,12 @@ Position checked(std::span<const std::byte> file, at::Device device, const Do& l
 }  // namespace
 
 std::vector<std::byte> make_checkpoint(const Position& position, const torch::nn::Module& module,
-                                       const Stepper& stepper) {
+                                       const Training& training) {
   torch::serialize::OutputArchive archive;
   torch::serialize::OutputArchive weights;
   torch::serialize::OutputArchive optimizer;
   module.save(weights);
-  stepper.save(optimizer);
+  training.save(optimizer);
   archive.write("model", weights);
   archive.write("optimizer", optimizer);
   archive.write("generator", generator_state(at::kCPU));
@@ -109,13 +109,13 @@ std::vector<std::byte> make_checkpoint(const Position& position, const torch::nn
   return seal(to_meta(position), payload);
 }
 
-Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module, Stepper& stepper) {
+Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module, Training& training) {
   const auto device = device_of(module);
   return checked(file, device, [&](torch::serialize::InputArchive& archive) {
     load_module(archive, module);
     torch::serialize::InputArchive optimizer;
     archive.read("optimizer", optimizer);
-    stepper.load(optimizer);
+    training.load(optimizer);
     at::Tensor state;
     archive.read("generator", state);
     set_generator_state(at::kCPU, state.cpu());

@@ -13,15 +13,15 @@ class Module;
 
 namespace sadam::train {
 
-class Stepper;
+class Training;
 
 /// The bytes of a checkpoint file.
 std::vector<std::byte> make_checkpoint(const Position& position, const torch::nn::Module& module,
-                                       const Stepper& stepper);
+                                       const Training& training);
 
 /// Puts weights, optimizer and torch's generator back. Throws an Error for a damaged file, or one that does
 /// not fit.
-Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module, Stepper& stepper);
+Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module, Training& training);
 
 /// The weights alone.
 Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module);

@@ -1,4 +1,5 @@
-// What a control takes from the run it controls.
+#include "train/control.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
@@ -7,7 +8,6 @@
 #include "data/loader.h"
 #include "train/record/events.h"
 #include "train/record/run_folder.h"
-#include "train/stepper.h"
 #include "train/trainer.h"
 
 namespace sadam::train {

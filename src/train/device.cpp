@@ -7,7 +7,7 @@
 
 #include "base/quote.h"
 #include "base/usage_error.h"
-#include "optim/device_work.h"
+#include "step/backend.h"
 #include "train/device_memory.h"
 
 namespace sadam::train {
@@ -25,7 +25,7 @@ c10::Device device_named(const std::string& name) {
     if (!has_index)
       throw UsageError("there is no device " + base::in_quotes(name) + ": use cpu, cuda or cuda:N.");
   }
-  if (!optim::built_with_cuda())
+  if (!step::built_with_cuda())
     throw Error(
         "this sadam was built without CUDA: build it with nvcc and a libtorch for CUDA, or use --device "
         "cpu.");
@@ -37,7 +37,7 @@ c10::Device device_named(const std::string& name) {
 }
 
 std::vector<std::string> gpu_lines() {
-  if (!optim::built_with_cuda()) return {"none (built without CUDA)"};
+  if (!step::built_with_cuda()) return {"none (built without CUDA)"};
   std::vector<std::string> lines;
   const auto count = static_cast<int>(torch::cuda::device_count());
   for (int i = 0; i < count; ++i)

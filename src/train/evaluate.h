@@ -3,21 +3,18 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <optional>
 
 namespace at {
 class Tensor;
 }
-namespace sadam::data {
-class Loader;
-struct Batch;
-}  // namespace sadam::data
 namespace sadam::nn {
 class Classifier;
 }
 
 namespace sadam::train {
+
+class Feed;
 
 struct Evaluation {
   double loss = 0;      ///< mean cross-entropy
@@ -26,14 +23,9 @@ struct Evaluation {
 };
 
 /// Puts the network into evaluation mode and back into the mode it was in. Nothing if `stop` became true.
-std::optional<Evaluation> evaluate(nn::Classifier& classifier, data::Loader& loader, std::size_t pixels,
-                                   const std::atomic<bool>* stop);
+std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop);
 
 /// Cross-entropy from logits in double: nearby float32 losses cannot be told apart otherwise.
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels);
-
-/// The images and labels of a batch, without a copy: valid while the batch is.
-at::Tensor images_of(data::Batch& batch, std::size_t pixels);
-at::Tensor labels_of(data::Batch& batch);
 
 }  // namespace sadam::train

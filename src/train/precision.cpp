@@ -16,9 +16,9 @@ TrainingPrecision::TrainingPrecision(Precision precision, bool cuda)
     : cached_(at::autocast::is_autocast_cache_enabled()) {
   at::autocast::clear_cache();
   at::autocast::set_autocast_cache_enabled(false);
-  probe::use_full_precision();
-  if (precision == Precision::tf32 && cuda) probe::use_tf32();
-  if (precision == Precision::bf16) probe::use_autocast(cuda, at::kBFloat16);
+  step::use_full_precision();
+  if (precision == Precision::tf32 && cuda) step::use_tf32();
+  if (precision == Precision::bf16) step::use_autocast(cuda, at::kBFloat16);
 }
 
 TrainingPrecision::~TrainingPrecision() {

@@ -1,9 +1,9 @@
-// What training steps are computed in. Probes inside them are in float32 all the same (probe/precision.h).
+// What training steps are computed in. Probes inside them are in float32 all the same (step/precision.h).
 #pragma once
 
 #include <string>
 
-#include "probe/precision.h"
+#include "step/precision.h"
 
 namespace sadam::train {
 
@@ -28,7 +28,7 @@ class TrainingPrecision {
   TrainingPrecision& operator=(const TrainingPrecision&) = delete;
 
  private:
-  probe::PrecisionState before_;
+  step::PrecisionState before_;
   bool cached_;
 };
 

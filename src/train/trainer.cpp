@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <sadam/error.h>
+#include <sadam/optimizer.h>
 #include <sadam/version.h>
 #include <torch/nn/module.h>
 #include <torch/utils.h>
@@ -15,10 +16,12 @@
 #include "base/file.h"
 #include "nn/classifier.h"
 #include "train/checkpoint.h"
+#include "train/control.h"
 #include "train/determinism.h"
 #include "train/device.h"
 #include "train/device_memory.h"
 #include "train/evaluate.h"
+#include "train/feed.h"
 #include "train/peak_memory.h"
 #include "train/precision.h"
 #include "train/progress.h"
@@ -28,8 +31,8 @@
 #include "train/resume.h"
 #include "train/schedule.h"
 #include "train/setup.h"
-#include "train/stepper.h"
-#include "train/steps.h"
+#include "train/training.h"
+#include "train/warnings.h"
 #include "train/within_memory.h"
 
 namespace sadam::train {
@@ -44,6 +47,9 @@ double seconds_since(Clock::time_point start) {
 double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
+
+// On a GPU each fetch of summaries waits for the device: they are fetched in lots.
+constexpr std::size_t kLot = 128;
 
 // How often TensorBoard gets a point: a hundred times an epoch is plenty for a curve.
 std::int64_t tensorboard_interval(std::int64_t steps_per_epoch) {
@@ -79,9 +85,10 @@ class Run {
   DataSets own_data_;
   data::DataSet data_;
   std::unique_ptr<nn::Classifier> network_;
-  std::unique_ptr<Stepper> stepper_;
-  std::optional<DeviceMemory> device_memory_;
-  std::unique_ptr<Steps> steps_;
+  std::unique_ptr<Training> training_;
+  std::optional<DeviceMemory> device_memory_;  // on a GPU
+  std::unique_ptr<Feed> train_feed_;
+  std::unique_ptr<Feed> test_feed_;
   RunLength length_;
   Position position_;
   std::optional<EventWriter> events_;
@@ -111,11 +118,11 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   network_ = std::move(network.classifier);
   network_->module().to(device);
   network_->module().train();
-  stepper_ = std::make_unique<Stepper>(network_->module(), recipe_,
-                                       saved ? std::vector<double>() : brakes_of_control(recipe_));
+  training_ = std::make_unique<Training>(objective_of(*network_), recipe_,
+                                         saved ? std::vector<double>() : brakes_of_control(recipe_));
   if (saved) {
     try {
-      position_ = load_checkpoint(saved->file, network_->module(), *stepper_);
+      position_ = load_checkpoint(saved->file, network_->module(), *training_);
     } catch (const Error& error) {
       throw Error(paths_.checkpoint().string() + ": " + error.what());
     }
@@ -124,8 +131,9 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
          " starts again from step 0, because it has no checkpoint; it had come to step " +
          std::to_string(steps) + ".");
   }
-  steps_ = make_steps({recipe_, data_, *network_, *stepper_, device_memory_ ? &*device_memory_ : nullptr});
-  const auto batches = steps_->batches();
+  train_feed_ = open_feed(data_.train, loader_options(recipe_, data_, true), device);
+  test_feed_ = open_feed(data_.test, loader_options(recipe_, data_, false), device);
+  const auto batches = train_feed_->batches();
   length_ = {(batches + recipe_.train.accumulate - 1) / recipe_.train.accumulate, recipe_.train.epochs};
   position_.recipe = to_toml(recipe_);
   tensorboard_.emplace(paths_.tensorboard_file(), position_.tensorboard.bytes);
@@ -153,7 +161,7 @@ Outcome Run::go() {
 
 bool Run::train_epoch() {
   if (position_.this_epoch.steps >= length_.steps_per_epoch) return true;  // stopped while it was evaluated
-  steps_->start(position_.epoch, position_.this_epoch.steps * recipe_.train.accumulate);
+  train_feed_->start(position_.epoch, position_.this_epoch.steps * recipe_.train.accumulate);
   while (steps_taken() < length_.steps_per_epoch) {
     if (stop_requested()) return false;
     take_step();
@@ -166,17 +174,19 @@ void Run::take_step() {
   const auto start = Clock::now();
   const auto taken = position_.step() + static_cast<std::int64_t>(pending_.size());
   const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, taken, length_);
-  steps_->step(lr);
-  if (taken == 0)
-    if (const auto manner = steps_->manner(); !manner.empty()) events_->write(NoteEvent{manner});
+  training_->step(train_feed_->next(recipe_.train.accumulate), lr);
+  if (taken == 0 && device_memory_)
+    events_->write(NoteEvent{std::string("images live on the ") + train_feed_->home() + "; " +
+                             training_->way_of_stepping()});
   pending_.push_back(lr);
   position_.train_seconds += seconds_since(start);
   write_events(steps_taken() == length_.steps_per_epoch);
 }
 
 void Run::write_events(bool all) {
+  if (pending_.empty() || (device_memory_ && !all && pending_.size() < kLot)) return;
   const auto start = Clock::now();
-  const auto summaries = steps_->summaries(all);
+  const auto summaries = training_->optimizer().take_summaries();
   position_.train_seconds += seconds_since(start);  // on a GPU this waits for the steps
   for (const auto& summary : summaries) write_event(summary);
 }
@@ -217,7 +227,7 @@ void Run::write_event(const StepSummary& summary) {
 // Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.
 bool Run::finish_epoch() {
   const auto start = Clock::now();
-  const auto test = steps_->evaluate(options_.stop);
+  const auto test = evaluate(*network_, *test_feed_, options_.stop);
   if (!test) return false;
   position_.evaluate_seconds += seconds_since(start);
 
@@ -233,7 +243,7 @@ bool Run::finish_epoch() {
   event.mean_brake = position_.brake_sum / steps;
   event.train_seconds = position_.train_seconds;
   event.evaluate_seconds = position_.evaluate_seconds;
-  event.peak_memory = steps_->peak_memory();
+  event.peak_memory = device_memory_ ? device_memory_->peak() : peak_memory();
   position_.loss_sum = position_.lgi_sum = position_.brake_sum = 0;
   position_.finite_losses = 0;
   events_->write(event);
@@ -269,7 +279,8 @@ void Run::save() {
   write_events(true);
   position_.events = events_->sync();
   position_.tensorboard = tensorboard_->sync();
-  base::write_file_atomically(paths_.checkpoint(), make_checkpoint(position_, network_->module(), *stepper_));
+  base::write_file_atomically(paths_.checkpoint(),
+                              make_checkpoint(position_, network_->module(), *training_));
   saved_at_ = Clock::now();
 }
 
@@ -303,6 +314,8 @@ Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
     check_event_files(paths, saved->position);
     if (saved->position.epoch >= recipe.train.epochs) return Outcome::was_finished;
   }
+  std::optional<ShownWarnings> warnings;
+  if (options.progress != nullptr) warnings.emplace(*options.progress);
   return within_memory([&] {
     Run run(folder, options, recipe, std::move(saved));  // the file's bytes go with the constructor
     return run.go();

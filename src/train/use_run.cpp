@@ -4,13 +4,13 @@
 #include <torch/nn/module.h>
 
 #include "base/usage_error.h"
-#include "data/loader.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
 #include "nn/weights/read_weights.h"
 #include "train/checkpoint.h"
 #include "train/determinism.h"
 #include "train/device.h"
+#include "train/feed.h"
 #include "train/precision.h"
 #include "train/recipe/run_recipe.h"
 #include "train/recipe/source.h"
@@ -66,10 +66,10 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
   if (recipe.train.deterministic) deterministic.emplace();
   const auto network = network_of(paths, recipe, data);
   const TrainingPrecision precision(precision_named(recipe.train.precision), device.is_cuda());
-  data::Loader loader(data.test, loader_options(settled, data, false));
   const auto result = within_memory([&] {
     network.classifier->module().to(device);
-    return evaluate(*network.classifier, loader, data.test->pixels(), stop);
+    const auto feed = open_passing_feed(data.test, loader_options(settled, data, false), device);
+    return evaluate(*network.classifier, *feed, stop);
   });
   if (!result) return std::nullopt;
   return RunEvaluation{*result, network.position.step(), network.position.epoch};

@@ -5,7 +5,7 @@
 
 #include <exception>
 
-#include "optim/out_of_memory.h"
+#include "step/out_of_memory.h"
 
 namespace sadam::train {
 
@@ -17,7 +17,7 @@ auto within_memory(Work&& work) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    if (!optim::is_out_of_memory(error)) throw;
+    if (!step::is_out_of_memory(error)) throw;
     throw Error(
         "the GPU's memory is used up: set a smaller train.batch or train.evaluate_batch, or use --device "
         "cpu.");

@@ -43,14 +43,15 @@ struct State {
 template <class T>
 State<T> updated(State<T> state, const std::vector<std::int64_t>& cuts, int threads) {
   Unaligned<T> w(state.w), m(state.m), v(state.v), g(state.g);
+  const auto c = coefficients();
   AdamUpdate<T> launch;
-  launch.threads = threads;
+  launch.place.threads = threads;
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
     const auto at = cuts[k];
     launch.segments.push_back(
-        {w.data() + at, m.data() + at, v.data() + at, g.data() + at, cuts[k + 1] - at, coefficients()});
+        {w.data() + at, m.data() + at, v.data() + at, g.data() + at, cuts[k + 1] - at, &c});
   }
-  adam_update(launch);
+  cpu_kernels().of<T>().adam_update(launch);
   EXPECT_EQ(g.values(), state.g);
   state.w = w.values();
   state.m = m.values();
@@ -92,25 +93,27 @@ TEST_P(AdamOnEveryTarget, HasTheSameBitsForAnySplitAndAnyThreads) {
 TEST_P(AdamOnEveryTarget, FormsOneMinusBetaInDouble) {
   float w = 0, m = 0, v = 0;
   const float g = 1;
+  const auto c = coefficients();
   AdamUpdate<float> launch;
-  launch.segments = {{&w, &m, &v, &g, 1, coefficients()}};
-  adam_update(launch);
+  launch.segments = {{&w, &m, &v, &g, 1, &c}};
+  cpu_kernels().of_float.adam_update(launch);
   EXPECT_EQ(v, 0.001f);
   EXPECT_EQ(m, 0.1f);
 }
 
 template <class T>
 double probed(const State<T>& state, Unaligned<T>& out, const std::vector<std::int64_t>& cuts, int threads,
-              const AdamCoefficients& c = coefficients()) {
+              const AdamCoefficients& c = coefficients(), double slope = 0) {
   Unaligned<T> w(state.w), m(state.m), v(state.v), g(state.g);
   AdamProbe<T> launch;
-  launch.threads = threads;
+  launch.place.threads = threads;
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
     const auto at = cuts[k];
     launch.segments.push_back(
-        {out.data() + at, w.data() + at, m.data() + at, v.data() + at, g.data() + at, cuts[k + 1] - at, c});
+        {out.data() + at, w.data() + at, m.data() + at, v.data() + at, g.data() + at, cuts[k + 1] - at, &c});
   }
-  const double slope = adam_probe(launch);
+  launch.slope = &slope;
+  cpu_kernels().of<T>().adam_probe(launch);
   EXPECT_TRUE(w.values() == state.w && m.values() == state.m && v.values() == state.v &&
               g.values() == state.g);
   return slope;
@@ -161,6 +164,26 @@ TEST_P(AdamOnEveryTarget, ProbeSumsOnlyItsOwnElements) {
   }
 }
 
+TEST_P(AdamOnEveryTarget, ProbeAddsToTheSlope) {
+  const State<float> state(1000);
+  Unaligned<float> out(state.w);
+  const double slope = probed(state, out, {0, 1000}, 1);
+  EXPECT_EQ(probed(state, out, {0, 1000}, 1, coefficients(), 3.0), 3.0 + slope);
+}
+
+TEST_P(AdamOnEveryTarget, LeavesEverythingWhereTheStepIsSkipped) {
+  const auto c = coefficients();
+  for (const std::int64_t skip : {0, 1}) {
+    const State<float> before(129);
+    auto after = before;
+    AdamUpdate<float> launch;
+    launch.segments = {{after.w.data(), after.m.data(), after.v.data(), after.g.data(), 129, &c}};
+    launch.skip = &skip;
+    cpu_kernels().of_float.adam_update(launch);
+    EXPECT_EQ(after == before, skip == 1);
+  }
+}
+
 // The probe looks at the point the update then goes to.
 TEST_P(AdamOnEveryTarget, ProbeEndsWhereAnUpdateWithoutDecayEnds) {
   State<double> state(1000);
@@ -169,8 +192,8 @@ TEST_P(AdamOnEveryTarget, ProbeEndsWhereAnUpdateWithoutDecayEnds) {
   c.decay = 1;
   probed(state, out, {0, 1000}, 1, c);
   AdamUpdate<double> launch;
-  launch.segments = {{state.w.data(), state.m.data(), state.v.data(), state.g.data(), 1000, c}};
-  adam_update(launch);
+  launch.segments = {{state.w.data(), state.m.data(), state.v.data(), state.g.data(), 1000, &c}};
+  cpu_kernels().of_double.adam_update(launch);
   EXPECT_EQ(out.values(), state.w);
 }
 

@@ -15,12 +15,24 @@ TEST(CopyKernel, CopiesEveryByteOfEverySegment) {
     for (const int threads : {1, 2, 3}) {
       std::fill(to.begin(), to.end(), static_cast<unsigned char>(0));
       Copy launch;
-      launch.threads = threads;
+      launch.place.threads = threads;
       launch.segments = {{to.data(), from.data(), bytes / 3},
                          {to.data() + bytes / 3, from.data() + bytes / 3, bytes - bytes / 3}};
-      copy(launch);
+      cpu_kernels().copy(launch);
       EXPECT_EQ(to, from);
     }
+  }
+}
+
+TEST(CopyKernel, HappensOnlyIfItIsWanted) {
+  for (const std::int64_t wanted : {0, 1}) {
+    const float from = 2;
+    float to = 1;
+    Copy launch;
+    launch.segments = {{&to, &from, sizeof from}};
+    launch.only_if = &wanted;
+    cpu_kernels().copy(launch);
+    EXPECT_EQ(to, wanted == 1 ? 2 : 1);
   }
 }
 
@@ -31,9 +43,9 @@ TEST(CopyKernel, WorksInsideAParallelRegion) {
 #pragma omp parallel for num_threads(2)
   for (int i = 0; i < 2; ++i) {
     Copy launch;
-    launch.threads = 2;
+    launch.place.threads = 2;
     launch.segments = {{to[static_cast<std::size_t>(i)].data(), from.data(), 400000}};
-    copy(launch);
+    cpu_kernels().copy(launch);
   }
   EXPECT_EQ(to[0], from);
   EXPECT_EQ(to[1], from);

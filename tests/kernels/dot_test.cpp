@@ -7,20 +7,25 @@
 namespace sadam::kernels {
 namespace {
 
+const std::int64_t kDotStep = 8;
 const DirectionKey kDotKey = {9, 8, 7};
 
 template <class T>
 double dotted(Unaligned<T>& gradient, Distribution distribution, std::uint64_t first, double scale,
               const std::vector<std::int64_t>& cuts, int threads) {
   Dot<T> launch;
-  launch.key = kDotKey;
+  launch.direction = {9, &kDotStep, 7};
   launch.distribution = distribution;
-  launch.threads = threads;
+  launch.scale = scale;
+  launch.place.threads = threads;
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
     launch.segments.push_back({gradient.data() + cuts[k], cuts[k + 1] - cuts[k],
-                               first + static_cast<std::uint64_t>(cuts[k]), scale});
+                               first + static_cast<std::uint64_t>(cuts[k]), nullptr});
   }
-  return dot(launch);
+  double sum = 0;
+  launch.out = &sum;
+  cpu_kernels().of<T>().dot(launch);
+  return sum;
 }
 
 class DotOnEveryTarget : public EveryTarget {};
@@ -61,6 +66,22 @@ TEST_P(DotOnEveryTarget, HasTheSameBitsForAnyThreads) {
   for (const int threads : {2, 3}) {
     EXPECT_EQ(dotted<float>(gradient, Distribution::normal, 5, 1, cuts, threads), one);
   }
+}
+
+TEST_P(DotOnEveryTarget, AddsEachSegmentByItsOwnLength) {
+  const auto g = random_values<double>(300, 6);
+  const double inverse[] = {0.25, 0.5};
+  Dot<double> launch;
+  launch.direction = {9, &kDotStep, 7};
+  launch.scale = 3;
+  launch.segments = {{g.data(), 100, 0, &inverse[0]}, {g.data() + 100, 200, 100, &inverse[1]}};
+  double sum = 10;
+  launch.out = &sum;
+  cpu_kernels().of_double.dot(launch);
+  Unaligned<double> first({g.begin(), g.begin() + 100}), second({g.begin() + 100, g.end()});
+  const double want = dotted<double>(first, Distribution::normal, 0, 0.75, {0, 100}, 1) +
+                      dotted<double>(second, Distribution::normal, 100, 1.5, {0, 200}, 1);
+  EXPECT_NEAR(sum, 10 + want, 1e-12);
 }
 
 TEST_P(DotOnEveryTarget, OfADirectionWithItselfIsItsSquaredNorm) {

@@ -9,7 +9,9 @@
 namespace sadam::kernels {
 namespace {
 
+const std::int64_t kPerturbStep = 1234567;
 const DirectionKey kPerturbKey = {42, 1234567, 3};
+const DirectionOfStep kPerturbDirection = {42, &kPerturbStep, 3};
 
 class PerturbOnEveryTarget : public EveryTarget {};
 SADAM_FOR_EVERY_TARGET(PerturbOnEveryTarget);
@@ -56,15 +58,38 @@ TEST_P(PerturbOnEveryTarget, HasTheSameBitsForAnyThreads) {
   }
 }
 
-TEST_P(PerturbOnEveryTarget, TakesEachSegmentsOwnScale) {
-  const auto base = random_values<float>(100, 1);
-  std::vector<float> out(100);
+// δ·(1/‖z‖) is formed in double, and rounded once.
+TEST_P(PerturbOnEveryTarget, DividesEachSegmentByItsOwnLength) {
+  const auto base = random_values<float>(150, 1);
+  const double inverse[] = {0.0, 0.1};
+  std::vector<float> out(150);
   Perturb<float> launch;
-  launch.key = kPerturbKey;
-  launch.segments = {{out.data(), base.data(), 50, 0, 0.0}, {out.data() + 50, base.data() + 50, 50, 50, 1.0}};
-  perturb(launch);
+  launch.direction = kPerturbDirection;
+  launch.scale = 0.3;
+  launch.segments = {{out.data(), base.data(), 50, 0, &inverse[0]},
+                     {out.data() + 50, base.data() + 50, 50, 50, &inverse[1]},
+                     {out.data() + 100, base.data() + 100, 50, 100, nullptr}};
+  cpu_kernels().of_float.perturb(launch);
+  const auto tenth = perturbed(kPerturbKey, base, Distribution::normal, 0, 0.3 * 0.1, {0, 150}, 1);
+  const auto whole = perturbed(kPerturbKey, base, Distribution::normal, 0, 0.3, {0, 150}, 1);
   for (std::size_t i = 0; i < 50; ++i) EXPECT_EQ(out[i], base[i]);
-  for (std::size_t i = 50; i < 100; ++i) EXPECT_NE(out[i], base[i]);
+  for (std::size_t i = 50; i < 100; ++i) EXPECT_EQ(out[i], tenth[i]);
+  for (std::size_t i = 100; i < 150; ++i) EXPECT_EQ(out[i], whole[i]);
+}
+
+TEST_P(PerturbOnEveryTarget, ReadsTheStepWhenItRuns) {
+  const std::vector<float> zeros(300);
+  std::vector<float> out(300);
+  std::int64_t step = 1;
+  Perturb<float> launch;
+  launch.direction = {42, &step, 3};
+  launch.scale = 1;
+  launch.segments = {{out.data(), zeros.data(), 300, 0, nullptr}};
+  for (step = 1; step < 4; ++step) {
+    cpu_kernels().of_float.perturb(launch);
+    const DirectionKey key = {42, static_cast<std::uint64_t>(step), 3};
+    EXPECT_EQ(out, generated<float>(key, Distribution::normal, 0, 300));
+  }
 }
 
 // What a probe does: the same buffer perturbed again and again from one snapshot, also in place of it.
@@ -73,9 +98,10 @@ TEST_P(PerturbOnEveryTarget, MayWriteOverItsBase) {
   const auto want = perturbed<float>(kPerturbKey, base, Distribution::normal, 77, 0.1, {0, 5000}, 1);
   auto w = base;
   Perturb<float> launch;
-  launch.key = kPerturbKey;
-  launch.segments = {{w.data(), w.data(), 5000, 77, 0.1}};
-  perturb(launch);
+  launch.direction = kPerturbDirection;
+  launch.scale = 0.1;
+  launch.segments = {{w.data(), w.data(), 5000, 77, nullptr}};
+  cpu_kernels().of_float.perturb(launch);
   EXPECT_EQ(w, want);
 }
 

@@ -12,14 +12,16 @@ std::vector<T> perturbed(const DirectionKey& key, const std::vector<T>& base, Di
                          int threads) {
   Unaligned<T> from(base), to(std::vector<T>(base.size(), T{99}));
   Perturb<T> launch;
-  launch.key = key;
+  const auto step = static_cast<std::int64_t>(key.step);
+  launch.direction = {key.seed, &step, key.probe};
   launch.distribution = distribution;
-  launch.threads = threads;
+  launch.scale = scale;
+  launch.place.threads = threads;
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
     launch.segments.push_back({to.data() + cuts[k], from.data() + cuts[k], cuts[k + 1] - cuts[k],
-                               first + static_cast<std::uint64_t>(cuts[k]), scale});
+                               first + static_cast<std::uint64_t>(cuts[k]), nullptr});
   }
-  perturb(launch);
+  cpu_kernels().of<T>().perturb(launch);
   EXPECT_EQ(from.values(), base);
   return to.values();
 }

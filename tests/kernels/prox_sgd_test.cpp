@@ -13,6 +13,14 @@ double plain_soft(double x, double threshold) {
   return magnitude > 0 ? std::copysign(magnitude, x) : 0.0;
 }
 
+GroupRule plain_rule(double momentum, double lr, double l1) {
+  GroupRule rule;
+  rule.momentum = momentum;
+  rule.adam.lr = lr;
+  rule.l1 = l1;
+  return rule;
+}
+
 template <class T>
 struct ProxState {
   std::vector<T> w, buffer;
@@ -23,14 +31,14 @@ template <class T>
 ProxState<T> updated(const ProxState<T>& state, const std::vector<T>& gradient,
                      const std::vector<std::int64_t>& cuts, int threads) {
   Unaligned<T> w(state.w), buffer(state.buffer), g(gradient);
+  const auto rule = plain_rule(0.9, 0.125, 2);  // the threshold is 0.25
   ProxSgdUpdate<T> launch;
-  launch.threads = threads;
+  launch.place.threads = threads;
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
     const auto at = cuts[k];
-    launch.segments.push_back(
-        {w.data() + at, buffer.data() + at, g.data() + at, cuts[k + 1] - at, 0.9, 0.125, 0.25});
+    launch.segments.push_back({w.data() + at, buffer.data() + at, g.data() + at, cuts[k + 1] - at, &rule});
   }
-  prox_sgd_update(launch);
+  cpu_kernels().of<T>().prox_sgd_update(launch);
   EXPECT_EQ(g.values(), gradient);
   return {w.values(), buffer.values()};
 }
@@ -72,9 +80,10 @@ template <class T>
 T shrunk(T w) {
   T buffer = 0;
   const T gradient = 0;
+  const auto rule = plain_rule(0, 0.5, 0.5);
   ProxSgdUpdate<T> launch;
-  launch.segments = {{&w, &buffer, &gradient, 1, 0.0, 0.0, 0.25}};
-  prox_sgd_update(launch);
+  launch.segments = {{&w, &buffer, &gradient, 1, &rule}};
+  cpu_kernels().of<T>().prox_sgd_update(launch);
   return w;
 }
 
@@ -99,6 +108,20 @@ void expect_exact_threshold() {
 TEST_P(ProxSgdOnEveryTarget, ThresholdIsExact) {
   expect_exact_threshold<float>();
   expect_exact_threshold<double>();
+}
+
+TEST_P(ProxSgdOnEveryTarget, LeavesEverythingWhereTheStepIsSkipped) {
+  for (const std::int64_t skip : {0, 1}) {
+    const ProxState<double> before = {random_values<double>(129, 1), random_values<double>(129, 2)};
+    auto after = before;
+    const auto g = random_values<double>(129, 3);
+    const auto rule = plain_rule(0.9, 0.125, 2);
+    ProxSgdUpdate<double> launch;
+    launch.segments = {{after.w.data(), after.buffer.data(), g.data(), 129, &rule}};
+    launch.skip = &skip;
+    cpu_kernels().of_double.prox_sgd_update(launch);
+    EXPECT_EQ(after == before, skip == 1);
+  }
 }
 
 TEST_P(ProxSgdOnEveryTarget, DoesNotHideANaN) {

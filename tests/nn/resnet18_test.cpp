@@ -234,28 +234,5 @@ TEST(ResNet18, RefusesWhatItCannotDo) {
   EXPECT_EQ(0, net->named_buffers()["bn1.num_batches_tracked"].item<std::int64_t>());
 }
 
-TEST(ResNet18, ACopyHasTheValuesAndTheModeOfEveryPart) {
-  torch::manual_seed(1);
-  ResNet18 net(ResNet18Options{.classes = 3});
-  net->train();
-  const auto parts = net->modules(/*include_self=*/false);
-  for (std::size_t i = 0; i < parts.size(); i += 3) parts[i]->eval();
-  const auto copy = net->clone();
-  const auto copies = copy->modules(/*include_self=*/false);
-  ASSERT_EQ(parts.size(), copies.size());
-  bool some = false;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    EXPECT_EQ(parts[i]->is_training(), copies[i]->is_training()) << i;
-    some = some || parts[i]->is_training();
-  }
-  EXPECT_TRUE(some);
-  EXPECT_TRUE(copy->is_training());
-  for (const auto& entry : net->named_parameters()) {
-    const auto twin = copy->named_parameters()[entry.key()];
-    EXPECT_TRUE(torch::equal(entry.value(), twin)) << entry.key();
-    EXPECT_FALSE(entry.value().is_alias_of(twin)) << entry.key();
-  }
-}
-
 }  // namespace
 }  // namespace sadam::nn

@@ -1,7 +1,7 @@
 // Torch keeps casts of weights for the evaluations to come: a step makes them outdated.
 #include <ATen/autocast_mode.h>
 
-#include "probe/precision.h"
+#include "step/precision.h"
 #include "support/models.h"
 
 namespace sadam {
@@ -11,8 +11,8 @@ using namespace sadam::testing;
 
 template <class Optimizer>
 void expect_new_casts_after_a_step(Optimizer&& optimizer, const torch::Tensor& weights) {
-  const probe::PrecisionState before;
-  probe::use_autocast(/*cuda=*/false, at::kBFloat16);
+  const step::PrecisionState before;
+  step::use_autocast(/*cuda=*/false, at::kBFloat16);
   const auto cast = [&] { return at::autocast::cached_cast(at::kBFloat16, weights, at::kCPU); };
   const auto old = cast();
   EXPECT_EQ(old.data_ptr(), cast().data_ptr()) << "is kept";
@@ -46,8 +46,8 @@ TEST(Autocasting, DoesNotMoveTheBaseOfGroupsThatTakeTurns) {
           std::make_unique<SAdamOptions>(SAdamOptions::reference(0.1).damping(first_damping)));
       groups.emplace_back(std::vector<torch::Tensor>{b});
       SAdam optimizer(groups, SAdamOptions::reference(0.1));
-      const probe::PrecisionState before;
-      if (autocasts) probe::use_autocast(/*cuda=*/false, at::kBFloat16);
+      const step::PrecisionState before;
+      if (autocasts) step::use_autocast(/*cuda=*/false, at::kBFloat16);
       for (int i = 0; i < 3; ++i) optimizer.step([&] { return a.abs().sum() + (b * b).sum(); });
       before.restore();
       seen.push_back(optimizer.summary());
@@ -68,8 +68,8 @@ TEST(Autocasting, OfGroupsThatTakeTurnsIsSkippedWhereFullPrecisionIsNotFinite) {
                       std::make_unique<SAdamOptions>(SAdamOptions::reference(0.1).damping(0)));
   groups.emplace_back(std::vector<torch::Tensor>{b});
   SAdam optimizer(groups, SAdamOptions::reference(0.1));
-  const probe::PrecisionState before;
-  probe::use_autocast(/*cuda=*/false, at::kBFloat16);
+  const step::PrecisionState before;
+  step::use_autocast(/*cuda=*/false, at::kBFloat16);
   int calls = 0;
   optimizer.step([&] {
     const auto loss = a.sum() + b.sum();

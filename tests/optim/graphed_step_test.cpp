@@ -1,7 +1,10 @@
 // Without a GPU: steps are the optimizer's own.
 #include <sadam/graphed_step.h>
 
+#include <cmath>
+
 #include "support/models.h"
+#include "support/warnings.h"
 
 namespace sadam {
 namespace {
@@ -47,6 +50,65 @@ TEST(GraphedStepOnTheCpu, TakesTorchsOwnModules) {
   const double first = step({batch.inputs, batch.targets}).item<double>();
   for (int i = 0; i < 20; ++i) step({batch.inputs, batch.targets});
   EXPECT_LT(step({batch.inputs, batch.targets}).item<double>(), first);
+}
+
+// Of the inputs alone, or of the module and the inputs; of a holder, or of a pointer to any module.
+TEST(GraphedStepOnTheCpu, TakesEveryFormOfALoss) {
+  std::vector<std::vector<torch::Tensor>> ended;
+  for (int form = 0; form < 6; ++form) {
+    torch::manual_seed(3);
+    NoisyNet net;
+    const Batch batch;
+    SAdam optimizer(net, SAdamOptions(0.01));
+    const std::shared_ptr<torch::nn::Module> pointer = net.ptr();
+    const auto of_inputs = [&](const Inputs& inputs) { return loss_on(*net, inputs); };
+    const auto of_any_module = [](torch::nn::Module& module, const Inputs& inputs) {
+      return loss_on(dynamic_cast<NoisyNetImpl&>(module), inputs);
+    };
+    const auto with_its_module = [net](const Inputs& inputs) mutable {
+      return torch::nn::functional::cross_entropy(net(inputs[0]), inputs[1]);
+    };
+    GraphedStep step = form == 0   ? GraphedStep(net, optimizer, loss_on)
+                       : form == 1 ? GraphedStep(net, optimizer, of_inputs)
+                       : form == 2 ? GraphedStep(pointer, optimizer, of_inputs)
+                       : form == 3 ? GraphedStep(pointer, optimizer, of_any_module)
+                       : form == 4 ? GraphedStep(net.ptr(), optimizer, loss_on)
+                                   : GraphedStep(net, optimizer, with_its_module);
+    for (int i = 0; i < 3; ++i) step({batch.inputs, batch.targets});
+    ended.push_back(copies(net->parameters()));
+  }
+  for (const auto& weights : ended) expect_same_bits(ended[0], weights);
+}
+
+TEST(GraphedStepOnTheCpu, PreparesABatchOnceForAllEvaluations) {
+  NoisyNet net;
+  const Batch batch;
+  SAdam optimizer(net, SAdamOptions(0.01));
+  int prepared = 0;
+  GraphedStep step(net, optimizer, loss_on, GraphOptions(), [&](const Inputs& inputs) {
+    ++prepared;
+    return Inputs{inputs[0] * 2, inputs[1]};
+  });
+  for (int i = 0; i < 3; ++i) step({batch.inputs, batch.targets});
+  EXPECT_EQ(3, prepared);
+}
+
+TEST(GraphedStepOnTheCpu, WithABrakeSkipsAStepThatIsNotFinite) {
+  NoisyNet net;
+  Batch batch;
+  SAdam optimizer(net, SAdamOptions(0.01));
+  GraphedStep step(net, optimizer, loss_on);
+  step({batch.inputs, batch.targets}, 0.5);
+  const auto weights = copies(net->parameters());
+  const auto buffers = copies(net->buffers());
+  const CapturedWarnings warnings;
+  step({batch.inputs * std::nan(""), batch.targets}, 0.5);
+  EXPECT_TRUE(optimizer.summary().skipped);
+  EXPECT_EQ(1, optimizer.totals().skipped);
+  EXPECT_EQ(1, optimizer.totals().steps);
+  expect_same_bits(weights, net->parameters());
+  expect_same_bits(buffers, net->buffers());
+  EXPECT_EQ(1u, warnings.count("1 step was skipped"));
 }
 
 // An optimizer made from parameters knows nothing of batch norm.

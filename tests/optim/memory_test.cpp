@@ -48,17 +48,18 @@ class CountingAllocator : public c10::Allocator {
   c10::Allocator* before_;
 };
 
-constexpr std::int64_t kCount = 1 << 20;
+constexpr std::int64_t kCount = 1 << 22;
 constexpr double kBytes = kCount * sizeof(float);
 
-// Peak memory of two steps, in copies of the parameters. The closure itself needs next to nothing.
+// Peak memory of two steps, in copies of the parameters. The closure itself needs next to nothing, and its
+// backward pass no more than the gradient.
 template <class Make>
 double peak_of(Make&& make) {
   auto w = torch::randn({kCount}).set_requires_grad(true);
   const auto at_start = CountingAllocator::live.load();
   auto optimizer = make(w);
   CountingAllocator::peak = at_start;
-  for (int step = 0; step < 2; ++step) optimizer.step([&] { return torch::dot(w, w); });
+  for (int step = 0; step < 2; ++step) optimizer.step([&] { return w.sum(); });
   return static_cast<double>(CountingAllocator::peak - at_start) / kBytes;
 }
 
@@ -86,7 +87,7 @@ TEST(Memory, AClosureTakesNoMoreThanAPlainStep) {
 TEST(Memory, BeyondAdamWIsOneCopyOfTheParameters) {
   const CountingAllocator counting;
   const double adamw = peak_of([](torch::Tensor& w) { return AdamW({w}); });
-  EXPECT_GE(adamw, 3) << "gradient, m and v";
+  EXPECT_NEAR(adamw, 3, 0.01) << "gradient, m and v";
   const double tolerance = 0.01;
   for (auto directions :
        {Directions::sphere, Directions::per_tensor, Directions::rademacher, Directions::step}) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "support/models.h"
+#include "support/warnings.h"
 
 namespace sadam {
 namespace {
@@ -82,17 +83,36 @@ TEST(SAdam, ANonFiniteProbeBrakesFully) {
 TEST(SAdam, ANonFiniteProbeBrakesItsOwnStepOnly) {
   auto w = torch::ones({20}).set_requires_grad(true);
   SAdam optimizer({w}, SAdamOptions(1e-4).interval(2));
-  int evaluations = 0;
+  bool falls_off = true;  // away from where it starts
   const auto loss = [&] {
-    ++evaluations;
-    return evaluations == 2 ? w.sum() * HUGE_VAL : w.abs().sum();  // the first probe of the first step
+    const bool moved = !torch::equal(w, torch::ones({20}));
+    return falls_off && moved ? w.sum() * HUGE_VAL : w.abs().sum();
   };
   optimizer.step(loss);
   EXPECT_EQ(1, optimizer.summary().lgi);
+  falls_off = false;
   optimizer.step(loss);
   EXPECT_FALSE(optimizer.summary().probed);
   EXPECT_EQ(0, optimizer.summary().lgi) << "there is no other ρ yet";
   EXPECT_EQ(1, optimizer.summary().brake);
+}
+
+TEST(SAdam, SkippedStepsAreWarnedOfAtTheFirstAndTheTenth) {
+  auto w = torch::ones({3}).set_requires_grad(true);
+  SAdam optimizer({w});
+  const CapturedWarnings warnings;
+  std::vector<std::size_t> seen;
+  for (int i = 0; i < 30; ++i) {
+    optimizer.step([&] { return w.sum() * std::nan(""); });
+    optimizer.summary();
+    seen.push_back(warnings.sentences().size());
+  }
+  EXPECT_EQ(1u, seen[0]);
+  EXPECT_EQ(1u, seen[8]);
+  EXPECT_EQ(2u, seen[9]);
+  EXPECT_EQ(2u, seen[29]);
+  EXPECT_EQ(1u, warnings.count("1 step was skipped"));
+  EXPECT_EQ(1u, warnings.count("10 steps were skipped"));
 }
 
 }  // namespace

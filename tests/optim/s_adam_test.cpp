@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "support/models.h"
+#include "support/warnings.h"
 
 namespace sadam {
 namespace {
@@ -162,13 +163,31 @@ TEST(SAdam, SharedNoiseRepeatsTheMasksAndFreshDrawsNewOnes) {
     const Batch batch;
     SAdam optimizer(*net, SAdamOptions(0).probes(3).radius(1e-6).noise(noise));
     optimizer.step([&] { return loss_of(net, batch); });
+    net->masks.clear();
+    const auto before = net->norm->num_batches_tracked.item<std::int64_t>();
+    optimizer.step([&] { return loss_of(net, batch); });
     ASSERT_EQ(4u, net->masks.size());
     for (int probe = 1; probe < 4; ++probe)
       EXPECT_EQ(noise == ProbeNoise::shared,
                 torch::equal(net->masks[0], net->masks[static_cast<std::size_t>(probe)]));
-    EXPECT_EQ(noise == ProbeNoise::shared ? 1 : 4, net->norm->num_batches_tracked.item<int64_t>());
+    EXPECT_EQ(before + (noise == ProbeNoise::shared ? 1 : 4),
+              net->norm->num_batches_tracked.item<std::int64_t>());
     optimizer.step([&] { return loss_of(net, batch); });
     EXPECT_FALSE(torch::equal(net->masks[0], net->masks[4])) << "the next step draws new masks";
+  }
+}
+
+TEST(SAdam, WarnsOnceOfAClosureThatIsNotOneFunctionAndOfNoOther) {
+  for (const bool next_batch : {false, true}) {
+    NoisyNet net;
+    std::vector<Batch> batches(40);
+    std::size_t calls = 0;
+    SAdam optimizer(net, SAdamOptions(0.01));
+    const CapturedWarnings warnings;
+    for (int i = 0; i < 3; ++i)
+      optimizer.step([&] { return loss_of(net, batches[next_batch ? calls++ : 0]); });
+    EXPECT_EQ(next_batch ? 1u : 0u, warnings.count("let the closure use the same batch each time"));
+    EXPECT_EQ(next_batch ? 1u : 0u, warnings.sentences().size());
   }
 }
 
@@ -183,7 +202,7 @@ TEST(SAdam, ProbesEveryNthStepAndKeepsRhoBetween) {
       ++evaluations;
       return w.abs().sum();
     });
-    EXPECT_EQ(step % 3 == 0 ? 3 : 1, evaluations) << step;
+    EXPECT_EQ(step == 0 ? 5 : step % 3 == 0 ? 3 : 1, evaluations) << step << ": the first is checked";
     EXPECT_EQ(step % 3 == 0, optimizer.summary().probed);
     if (step % 3 == 0) kept = optimizer.summary().lgi;
     EXPECT_EQ(kept, optimizer.summary().lgi);

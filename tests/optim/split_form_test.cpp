@@ -59,6 +59,8 @@ TEST(SplitForm, WithoutBeginEvaluatesTheBaseItself) {
   NoisyNet net;
   const Batch batch;
   SAdam optimizer(*net, SAdamOptions(0.01).probes(3));
+  optimizer.step([&] { return loss_of(net, batch); });  // which is checked, with evaluations of its own
+  net->masks.clear();
   const auto weights = copies(net->parameters());
   const auto buffers = copies(net->buffers());
   const auto generator = generator_state();
@@ -117,7 +119,7 @@ TEST(SplitForm, RespectsTheInterval) {
     loss.backward();
     evaluations = 0;
     optimizer.step(optimizer.probe(loss_fn, loss));
-    EXPECT_EQ(step % 2 == 0 ? 2 : 0, evaluations);
+    EXPECT_EQ(step == 0 ? 4 : step % 2 == 0 ? 2 : 0, evaluations) << "the first is checked";
     EXPECT_GT(optimizer.summary().lgi, 0);
   }
 }
@@ -154,7 +156,7 @@ TEST(SplitForm, AProbeThatFailedIsForgotten) {
         return loss_of(net, batch);
       },
       torch::full({}, 1000.0));
-  EXPECT_EQ(3, evaluations) << "without begin() a given loss cannot be that of the replayed function";
+  EXPECT_EQ(5, evaluations) << "without begin() a given loss cannot be that of the replayed function";
   for (double difference : optimizer.summary().differences) EXPECT_LT(std::abs(difference), 100);
 }
 
@@ -162,6 +164,95 @@ TEST(SplitForm, TheResidualNeedsAGradient) {
   auto w = torch::randn({20}).set_requires_grad(true);
   SAdam optimizer({w}, SAdamOptions(0.01).statistic(Statistic::residual));
   expect_refused([&] { optimizer.probe([&] { return w.sum(); }); }, {"residual", "backward"});
+}
+
+TEST(SplitForm, AStepNeedsAGradient) {
+  auto w = torch::ones({20}).set_requires_grad(true);
+  SAdam optimizer({w});
+  expect_refused([&] { optimizer.step(0.5); },
+                 {"SAdam::step", "no parameter has a gradient", "call backward"});
+  EXPECT_TRUE(torch::equal(w, torch::ones({20})));
+  EXPECT_EQ(0, optimizer.totals().steps);
+  w.sum().backward();
+  optimizer.step(0.5);
+  EXPECT_EQ(1, optimizer.totals().steps);
+  AdamW adamw({w});
+  adamw.zero_grad();
+  EXPECT_NO_THROW(adamw.step()) << "as torch's own";
+}
+
+TEST(SplitForm, AGivenLossMustBeOne) {
+  auto w = torch::ones({20}).set_requires_grad(true);
+  SAdam optimizer({w});
+  const auto loss_fn = [&] { return w.sum(); };
+  expect_refused([&] { optimizer.probe(loss_fn, torch::ones({3})); }, {"SAdam::probe", "scalar", "[3]"});
+  expect_refused([&] { optimizer.probe(loss_fn, torch::ones({}, torch::kLong)); }, {"SAdam::probe", "Long"});
+  expect_refused([&] { optimizer.probe(std::vector<torch::optim::Optimizer::LossClosure>()); },
+                 {"SAdam::probe", "no loss function"});
+}
+
+// What is refused was not begun: the forward pass can still be probed.
+TEST(SplitForm, ARefusalForgetsNothing) {
+  NoisyNet net;
+  const Batch batch;
+  SAdam optimizer(*net, SAdamOptions(0.01));
+  const auto loss_fn = [&] { return loss_of(net, batch); };
+  optimizer.step(loss_fn);
+  optimizer.begin();
+  optimizer.zero_grad();
+  auto loss = loss_fn();
+  loss.backward();
+  EXPECT_THROW(optimizer.probe(loss_fn, torch::ones({3})), Error);
+  net->masks.clear();
+  optimizer.probe(loss_fn, loss);
+  EXPECT_EQ(2u, net->masks.size()) << "f(w) is not evaluated again";
+}
+
+// It has saved weights and buffers, which probes must not be seen to touch.
+TEST(SplitForm, BackwardMayFollowTheProbes) {
+  std::vector<torch::Tensor> gradients[2];
+  for (const bool after : {false, true}) {
+    torch::manual_seed(3);
+    NoisyNet net;
+    const Batch batch;
+    SAdam optimizer(*net, SAdamOptions(0.01));
+    const auto loss_fn = [&] { return loss_of(net, batch); };
+    optimizer.begin();
+    auto loss = loss_fn();
+    if (!after) loss.backward();
+    optimizer.probe(loss_fn, loss);
+    if (after) loss.backward();
+    for (const auto& parameter : net->parameters()) gradients[after].push_back(parameter.grad());
+  }
+  expect_same_bits(gradients[0], gradients[1]);
+}
+
+// Torch 1.13's own zero_grad leaves zeros, from which Adam's moments would still step.
+TEST(SplitForm, LeavesAParameterAloneThatAStepDoesNotUseAsTheClosureFormDoes) {
+  std::vector<torch::Tensor> ended[2];
+  for (const bool split : {false, true}) {
+    auto always = torch::ones({5}).set_requires_grad(true);
+    auto sometimes = torch::ones({5}).set_requires_grad(true);
+    SAdam optimizer({always, sometimes}, SAdamOptions(0.1));
+    for (int i = 0; i < 6; ++i) {
+      const auto loss_fn = [&] {
+        return i % 2 == 0 ? (always * sometimes).abs().sum() : always.square().sum();
+      };
+      const auto before = sometimes.detach().clone();
+      if (split) {
+        optimizer.begin();
+        optimizer.zero_grad();
+        auto loss = loss_fn();
+        loss.backward();
+        optimizer.step(optimizer.probe(loss_fn, loss));
+      } else {
+        optimizer.step(loss_fn);
+      }
+      EXPECT_EQ(i % 2 != 0, torch::equal(before, sometimes));
+    }
+    ended[split] = copies({always, sometimes});
+  }
+  expect_same_bits(ended[0], ended[1]);
 }
 
 TEST(SplitForm, GroupsWithDifferentBrakesHaveNoSingleOne) {
@@ -213,8 +304,15 @@ TEST(Precision, ReducedTrainingIsProbedInFullPrecision) {
   optimizer.step(loss_fn);
   EXPECT_TRUE(autocasts());
   set_autocast(false);
-  EXPECT_EQ((std::vector<bool>{true, false, false, false}), reduced) << "f(w) is evaluated again in float32";
+  ASSERT_EQ(6u, reduced.size());
+  EXPECT_TRUE(reduced[0]);
+  for (std::size_t i = 1; i < 6; ++i) EXPECT_FALSE(reduced[i]);
   EXPECT_FALSE(optimizer.summary().within_noise);
+  reduced.clear();
+  set_autocast(true);
+  optimizer.step(loss_fn);
+  set_autocast(false);
+  EXPECT_EQ((std::vector<bool>{true, false, false, false}), reduced) << "f(w) is evaluated again in float32";
 }
 
 }  // namespace

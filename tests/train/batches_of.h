@@ -10,16 +10,16 @@
 
 namespace sadam::train {
 
-struct TensorBatch {
+struct MadeBatch {
   torch::Tensor images, labels;
 };
 
-inline std::vector<TensorBatch> loaders_batches(const std::shared_ptr<const data::ImageSet>& set,
-                                                const data::LoaderOptions& options, std::size_t epoch,
-                                                std::size_t first_batch = 0) {
+inline std::vector<MadeBatch> loaders_batches(const std::shared_ptr<const data::ImageSet>& set,
+                                              const data::LoaderOptions& options, std::size_t epoch,
+                                              std::size_t first_batch = 0) {
   data::Loader loader(set, options);
   loader.start(epoch, first_batch);
-  std::vector<TensorBatch> all;
+  std::vector<MadeBatch> all;
   const auto side = static_cast<std::int64_t>(set->pixels());
   for (data::Batch batch; loader.next(batch);) {
     const auto count = static_cast<std::int64_t>(batch.size);
@@ -30,15 +30,15 @@ inline std::vector<TensorBatch> loaders_batches(const std::shared_ptr<const data
 }
 
 /// Through one pair of tensors on `device`, filled with nonsense before each batch.
-inline std::vector<TensorBatch> all_batches(Batches& batches, std::size_t batch, std::size_t pixels,
-                                            torch::Device device, torch::MemoryFormat format,
-                                            std::size_t epoch, std::size_t first_batch = 0) {
+inline std::vector<MadeBatch> all_batches(Batches& batches, std::size_t batch, std::size_t pixels,
+                                          torch::Device device, torch::MemoryFormat format, std::size_t epoch,
+                                          std::size_t first_batch = 0) {
   const auto side = static_cast<std::int64_t>(pixels);
   const auto images =
       torch::empty({static_cast<std::int64_t>(batch), 3, side, side}, torch::device(device), format);
   const auto labels =
       torch::empty({static_cast<std::int64_t>(batch)}, torch::device(device).dtype(torch::kLong));
-  std::vector<TensorBatch> all;
+  std::vector<MadeBatch> all;
   batches.start(epoch, first_batch);
   for (;;) {
     images.fill_(-1000);
@@ -51,8 +51,8 @@ inline std::vector<TensorBatch> all_batches(Batches& batches, std::size_t batch,
   }
 }
 
-inline void expect_same_batches(const std::vector<TensorBatch>& expected,
-                                const std::vector<TensorBatch>& batches) {
+inline void expect_same_batches(const std::vector<MadeBatch>& expected,
+                                const std::vector<MadeBatch>& batches) {
   ASSERT_EQ(expected.size(), batches.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_TRUE(torch::equal(expected[i].images, batches[i].images)) << "batch " << i;

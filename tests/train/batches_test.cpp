@@ -3,6 +3,7 @@
 #include "support/models.h"
 #include "train/batches_of.h"
 #include "train/device_data.h"
+#include "train/feed.h"
 
 namespace sadam::train {
 namespace {
@@ -42,6 +43,22 @@ TEST(OpenBatches, OnTheCpuAreCopied) {
   EXPECT_EQ(0u, batches->device_bytes());
   expect_same_batches(loaders_batches(sample.set, sample.options, 3),
                       all_batches(*batches, 4, 8, torch::kCPU, torch::MemoryFormat::Contiguous, 3));
+}
+
+TEST(Feed, GivesTheLoadersBatchesSoManyAtATimeAndThenWhatIsLeft) {
+  const GatherSample sample({8, 8, 8, 22, 4, false});  // five batches of four and one of two
+  const auto feed = open_feed(sample.set, sample.options, torch::kCPU);
+  ASSERT_EQ(6, feed->batches());
+  EXPECT_STREQ("host", feed->home());
+  std::vector<std::size_t> sizes;
+  std::vector<MadeBatch> all;
+  feed->start(1, 1);
+  for (auto some = feed->next(3); !some.empty(); some = feed->next(3)) {
+    sizes.push_back(some.size());
+    for (const auto& batch : some) all.push_back({batch[0].clone(), batch[1].clone()});
+  }
+  EXPECT_EQ((std::vector<std::size_t>{3, 2}), sizes);
+  expect_same_batches(loaders_batches(sample.set, sample.options, 1, 1), all);
 }
 
 TEST(DeviceRoom, FitsIntoAShareOfWhatIsFree) {

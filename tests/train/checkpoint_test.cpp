@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sadam/error.h>
+#include <sadam/optimizer.h>
 #include <torch/torch.h>
 
-#include "train/stepper.h"
+#include "train/training.h"
 
 namespace sadam::train {
 namespace {
@@ -13,33 +14,38 @@ torch::nn::Sequential small_net() {
   return torch::nn::Sequential(torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4), torch::nn::Linear(4, 2));
 }
 
-void take_steps(torch::nn::Sequential& net, Stepper& stepper, int count) {
-  for (int i = 0; i < count; ++i) {
-    const auto x = torch::randn({8, 3});
-    stepper.step({{[&] { return net->forward(x).square().mean(); }, 1}}, 1e-2);
-  }
+Objective squares_of(torch::nn::Sequential net) {
+  return {net.ptr(),
+          [net](const TensorBatch& batch) mutable { return net->forward(batch[0]).square().mean(); },
+          nullptr};
+}
+
+TensorBatch random_batch() { return {torch::randn({8, 3}), torch::zeros({8}, torch::kLong)}; }
+
+void take_steps(Training& training, int count) {
+  for (int i = 0; i < count; ++i) training.step({random_batch()}, 1e-2);
 }
 
 TEST(Checkpoint, BringsBackWeightsOptimizerGeneratorAndPosition) {
   torch::manual_seed(1);
   auto net = small_net();
-  Stepper stepper(*net, {}, {});
-  take_steps(net, stepper, 3);
+  Training training(squares_of(net), {}, {});
+  take_steps(training, 3);
   Position position;
   position.run.steps = 3;
   position.loss_sum = 0.1;
   position.recipe = "seed = 1\n";
-  const auto file = make_checkpoint(position, *net, stepper);
-  take_steps(net, stepper, 2);
+  const auto file = make_checkpoint(position, *net, training);
+  take_steps(training, 2);
 
   torch::manual_seed(99);
   auto other = small_net();
-  Stepper other_stepper(*other, {}, {});
-  const auto found = load_checkpoint(file, *other, other_stepper);
+  Training other_training(squares_of(other), {}, {});
+  const auto found = load_checkpoint(file, *other, other_training);
   EXPECT_EQ(found.step(), 3);
   EXPECT_EQ(found.loss_sum, 0.1);
   EXPECT_EQ(found.recipe, "seed = 1\n");
-  take_steps(other, other_stepper, 2);
+  take_steps(other_training, 2);
   const auto a = net->parameters();
   const auto b = other->parameters();
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(torch::equal(a[i], b[i])) << i;
@@ -48,25 +54,25 @@ TEST(Checkpoint, BringsBackWeightsOptimizerGeneratorAndPosition) {
 
 TEST(Checkpoint, RefusesEveryDamagedByteBeforeAnythingIsParsed) {
   auto net = small_net();
-  Stepper stepper(*net, {}, {});
-  const auto file = make_checkpoint({}, *net, stepper);
+  Training training(squares_of(net), {}, {});
+  const auto file = make_checkpoint({}, *net, training);
   const auto before = net->parameters()[0].detach().clone();
   for (std::size_t i = 0; i < file.size(); i += file.size() / 50 + 1) {
     auto damaged = file;
     damaged[i] ^= std::byte{0x10};
-    EXPECT_THROW(load_checkpoint(damaged, *net, stepper), Error) << "byte " << i;
+    EXPECT_THROW(load_checkpoint(damaged, *net, training), Error) << "byte " << i;
   }
   EXPECT_TRUE(torch::equal(net->parameters()[0], before));
 }
 
 TEST(Checkpoint, AnotherNetworkOrOptimizerIsRefusedInOneSentence) {
   auto net = small_net();
-  Stepper stepper(*net, {}, {});
-  const auto file = make_checkpoint({}, *net, stepper);
+  Training training(squares_of(net), {}, {});
+  const auto file = make_checkpoint({}, *net, training);
   const auto refusal = [&](torch::nn::Sequential other, const Recipe& recipe) -> std::string {
-    Stepper other_stepper(*other, recipe, {});
+    Training other_training(squares_of(other), recipe, {});
     try {
-      load_checkpoint(file, *other, other_stepper);
+      load_checkpoint(file, *other, other_training);
     } catch (const Error& error) {
       return error.what();
     }
@@ -92,13 +98,15 @@ TEST(Checkpoint, BrakesGoWithIt) {
   recipe.optimizer.name = "adamw";
   recipe.control.kind = "shuffled";
   auto net = small_net();
-  Stepper stepper(*net, recipe, {0.5, 0.25, 0.125});
-  take_steps(net, stepper, 1);
-  const auto file = make_checkpoint({}, *net, stepper);
-  Stepper other(*net, recipe, {});
+  Training training(squares_of(net), recipe, {0.5, 0.25, 0.125});
+  take_steps(training, 1);
+  const auto file = make_checkpoint({}, *net, training);
+  Training other(squares_of(net), recipe, {});
   load_checkpoint(file, *net, other);
-  const auto x = torch::randn({8, 3});
-  const auto step = [&] { return other.step({{[&] { return net->forward(x).square().mean(); }, 1}}, 1e-2); };
+  const auto step = [&] {
+    take_steps(other, 1);
+    return other.optimizer().summary();
+  };
   EXPECT_EQ(step().brake, 0.25);
   EXPECT_EQ(step().brake, 0.125);
   EXPECT_EQ(step().brake, 0.5);

@@ -92,7 +92,7 @@ TEST(DeviceImages, ANewEpochDoesNotDisturbBatchesThatAreStillBeingMade) {
   SADAM_NEEDS_GPU();
   const GatherSample sample({32, 32, 32, 4096, 4096, false});
   DeviceImages images(*sample.set, sample.options, torch::kCUDA);
-  std::vector<TensorBatch> made;
+  std::vector<MadeBatch> made;
   for (std::size_t epoch = 0; epoch < 6; ++epoch) {  // all enqueued before the first is done
     made.push_back({torch::empty({4096, 3, 32, 32}, torch::kCUDA),
                     torch::empty({4096}, torch::device(torch::kCUDA).dtype(torch::kLong))});

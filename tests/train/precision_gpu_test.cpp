@@ -44,7 +44,7 @@ TEST(PrecisionOnGpu, Tf32IsLessAndProbesInsideAreNot) {
   EXPECT_GT(reduced.product, kTf32Error);
   EXPECT_GT(reduced.convolution, kTf32Error);
   {
-    const probe::FullPrecision probing(/*cuda=*/true);
+    const step::FullPrecision probing(/*cuda=*/true);
     EXPECT_TRUE(probing.was_reduced());
     const auto full = errors_now();
     EXPECT_LT(full.product, kFloatError);
@@ -60,7 +60,7 @@ TEST(PrecisionOnGpu, Bf16AutocastsAndProbesInsideDoNot) {
     const TrainingPrecision scope(Precision::bf16, /*cuda=*/true);
     EXPECT_EQ(torch::kBFloat16, torch::mm(a, a).scalar_type());
     {
-      const probe::FullPrecision probing(/*cuda=*/true);
+      const step::FullPrecision probing(/*cuda=*/true);
       EXPECT_EQ(torch::kFloat, torch::mm(a, a).scalar_type());
     }
     EXPECT_EQ(torch::kBFloat16, torch::mm(a, a).scalar_type());

@@ -15,7 +15,7 @@ TEST(TrainingPrecision, Float32SwitchesOffWhatTorchStartsWith) {
     const TrainingPrecision scope(Precision::float32, /*cuda=*/true);
     EXPECT_FALSE(at::globalContext().allowTF32CuDNN());
     EXPECT_FALSE(at::globalContext().allowTF32CuBLAS());
-    EXPECT_FALSE(probe::FullPrecision(/*cuda=*/true).was_reduced()) << "f(w) need not be evaluated again";
+    EXPECT_FALSE(step::FullPrecision(/*cuda=*/true).was_reduced()) << "f(w) need not be evaluated again";
   }
   EXPECT_EQ(before, at::globalContext().allowTF32CuDNN());
 }
@@ -25,13 +25,13 @@ TEST(TrainingPrecision, Tf32IsForGpusAndOffInProbes) {
     const TrainingPrecision scope(Precision::tf32, /*cuda=*/true);
     EXPECT_TRUE(at::globalContext().allowTF32CuDNN());
     EXPECT_TRUE(at::globalContext().allowTF32CuBLAS());
-    const probe::FullPrecision inner(/*cuda=*/true);
+    const step::FullPrecision inner(/*cuda=*/true);
     EXPECT_TRUE(inner.was_reduced());
     EXPECT_FALSE(at::globalContext().allowTF32CuBLAS());
   }
   EXPECT_FALSE(at::globalContext().allowTF32CuBLAS());
   const TrainingPrecision on_the_cpu(Precision::tf32, /*cuda=*/false);
-  EXPECT_FALSE(probe::FullPrecision(/*cuda=*/false).was_reduced());
+  EXPECT_FALSE(step::FullPrecision(/*cuda=*/false).was_reduced());
 }
 
 TEST(TrainingPrecision, Bf16CastsProductsAndNothingAfterwards) {
@@ -39,7 +39,7 @@ TEST(TrainingPrecision, Bf16CastsProductsAndNothingAfterwards) {
   {
     const TrainingPrecision scope(Precision::bf16, /*cuda=*/false);
     EXPECT_EQ(torch::kBFloat16, torch::mm(a, a).scalar_type());
-    const probe::FullPrecision probing(/*cuda=*/false);
+    const step::FullPrecision probing(/*cuda=*/false);
     EXPECT_EQ(torch::kFloat, torch::mm(a, a).scalar_type());
   }
   EXPECT_EQ(torch::kFloat, torch::mm(a, a).scalar_type());

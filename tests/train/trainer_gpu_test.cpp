@@ -16,7 +16,7 @@
 #include "train/recipe/run_recipe.h"
 #include "train/record/events.h"
 #include "train/setup.h"
-#include "train/stepper.h"
+#include "train/training.h"
 #include "train/use_run.h"
 
 namespace sadam::train {
@@ -63,15 +63,15 @@ TEST(TrainerOnGpu, TakesStepsAsGraphsWithProbesSideBySideFromImagesOnTheDevice) 
   auto recipe = gpu_recipe();
   recipe.train.epochs = 1;
   recipe.optimizer.probes = 3;
-  const auto manner_of = [&](const std::string& name) {
+  const auto way_of = [&](const std::string& name) {
     const auto events = run_on_gpu(folder.path() / name, recipe);
     return events.notes.size() == 1 ? events.notes[0].text : "notes: " + std::to_string(events.notes.size());
   };
-  EXPECT_EQ(manner_of("sadam"), "images live on the GPU; a step is one CUDA graph, probes on 3 streams");
+  EXPECT_EQ(way_of("sadam"), "images live on the GPU; a step is one CUDA graph, probes on 3 streams");
   recipe.optimizer.name = "adamw";
-  EXPECT_EQ(manner_of("adamw"), "images live on the GPU; a step is one CUDA graph");
+  EXPECT_EQ(way_of("adamw"), "images live on the GPU; a step is one CUDA graph");
   recipe.train.clip = 1;
-  EXPECT_EQ(manner_of("clipped"),
+  EXPECT_EQ(way_of("clipped"),
             "images live on the GPU; steps are taken eagerly, because the recipe clips or accumulates");
 }
 
@@ -187,15 +187,13 @@ TEST(CheckpointOnGpu, AMemoryThatIsTooShortIsNotTakenForAnotherCheckpoint) {
   SADAM_NEEDS_GPU();
   torch::nn::Linear net(4096, 4096);
   net->to(torch::kCUDA);
-  Stepper stepper(*net, {}, {});
-  stepper.step({{[&] {
-                   return net->forward(torch::ones({2, 4096}, torch::kCUDA)).square().mean();
-                 },
-                 1}},
-               1e-3);
-  const auto file = make_checkpoint({}, *net, stepper);
+  Training training(
+      {net.ptr(), [&](const TensorBatch& batch) { return net->forward(batch[0]).square().mean(); }, nullptr},
+      {}, {});
+  training.step({{torch::ones({2, 4096}, torch::kCUDA), torch::zeros({2}, torch::kLong)}}, 1e-3);
+  const auto file = make_checkpoint({}, *net, training);
   const sadam::testing::SmallGpu small(40);
-  EXPECT_THROW(load_checkpoint(file, *net, stepper), c10::OutOfMemoryError);
+  EXPECT_THROW(load_checkpoint(file, *net, training), c10::OutOfMemoryError);
   EXPECT_THROW(load_checkpoint(file, *net), c10::OutOfMemoryError);
 }
 

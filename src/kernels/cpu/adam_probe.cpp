@@ -5,9 +5,9 @@
 #include <hwy/highway.h>
 
 #include "kernels/adamw.h"
+#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/kernels.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -39,7 +39,7 @@ template <class T>
 HWY_INLINE double adam_probe_chunk(const AdamProbe<T>& launch, const Chunk& chunk) {
   const auto& segment = launch.segments[chunk.segment];
   const std::size_t begin = chunk.begin;
-  AdamProbeStep<T> step = {AdamScalars<StepMath<T>>::from(segment.coefficients), StepSum::zero()};
+  AdamProbeStep<T> step = {AdamScalars<StepMath<T>>::from(*segment.coefficients), StepSum::zero()};
   for_each_step<T, 4, 1>(
       {segment.base + begin, segment.m + begin, segment.v + begin, segment.gradient + begin},
       {segment.out + begin}, chunk.end - begin, step);
@@ -62,15 +62,15 @@ HWY_EXPORT(adam_probe_float);
 HWY_EXPORT(adam_probe_double);
 
 template <>
-double adam_probe(const AdamProbe<float>& launch) {
-  return cut(launch.segments).sum<double>(launch.threads, [&](const Chunk& chunk) {
+void adam_probe(const AdamProbe<float>& launch) {
+  *launch.slope += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
     return HWY_DYNAMIC_DISPATCH(adam_probe_float)(launch, chunk);
   });
 }
 
 template <>
-double adam_probe(const AdamProbe<double>& launch) {
-  return cut(launch.segments).sum<double>(launch.threads, [&](const Chunk& chunk) {
+void adam_probe(const AdamProbe<double>& launch) {
+  *launch.slope += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
     return HWY_DYNAMIC_DISPATCH(adam_probe_double)(launch, chunk);
   });
 }

@@ -5,9 +5,9 @@
 #include <hwy/highway.h>
 
 #include "kernels/adamw.h"
+#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/kernels.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -37,7 +37,7 @@ HWY_INLINE void adam_update_chunk(const AdamUpdate<T>& launch, const Chunk& chun
   T* const w = segment.w + chunk.begin;
   T* const m = segment.m + chunk.begin;
   T* const v = segment.v + chunk.begin;
-  const AdamUpdateStep<T> step = {AdamScalars<StepMath<T>>::from(segment.coefficients)};
+  const AdamUpdateStep<T> step = {AdamScalars<StepMath<T>>::from(*segment.coefficients)};
   for_each_step<T, 4, 3>({w, m, v, segment.gradient + chunk.begin}, {w, m, v}, chunk.end - chunk.begin, step);
 }
 
@@ -58,14 +58,16 @@ HWY_EXPORT(adam_update_double);
 
 template <>
 void adam_update(const AdamUpdate<float>& launch) {
-  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+  if (launch.skip != nullptr && *launch.skip != 0) return;
+  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
     HWY_DYNAMIC_DISPATCH(adam_update_float)(launch, chunk);
   });
 }
 
 template <>
 void adam_update(const AdamUpdate<double>& launch) {
-  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+  if (launch.skip != nullptr && *launch.skip != 0) return;
+  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
     HWY_DYNAMIC_DISPATCH(adam_update_double)(launch, chunk);
   });
 }

@@ -6,9 +6,9 @@
 
 #include <limits>
 
+#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/kernels.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -61,15 +61,15 @@ HWY_EXPORT(count_float);
 HWY_EXPORT(count_double);
 
 template <>
-std::int64_t count_non_finite(const CountNonFinite<float>& launch) {
-  return cut(launch.segments).sum<std::int64_t>(launch.threads, [&](const Chunk& chunk) {
+void count_non_finite(const CountNonFinite<float>& launch) {
+  *launch.out += cut(launch.segments).sum<std::int64_t>(launch.place.threads, [&](const Chunk& chunk) {
     return HWY_DYNAMIC_DISPATCH(count_float)(launch, chunk);
   });
 }
 
 template <>
-std::int64_t count_non_finite(const CountNonFinite<double>& launch) {
-  return cut(launch.segments).sum<std::int64_t>(launch.threads, [&](const Chunk& chunk) {
+void count_non_finite(const CountNonFinite<double>& launch) {
+  *launch.out += cut(launch.segments).sum<std::int64_t>(launch.place.threads, [&](const Chunk& chunk) {
     return HWY_DYNAMIC_DISPATCH(count_double)(launch, chunk);
   });
 }

@@ -5,8 +5,8 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/direction_tiles.h"
+#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/kernels.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -27,8 +27,9 @@ HWY_INLINE double dot_chunk(const Dot<T>& launch, const Chunk& chunk) {
   const auto use = [&](const T* z, std::size_t begin, std::size_t size) HWY_ATTR {
     for_each_step<T, 2, 0>({gradient + begin, z}, {}, size, step);
   };
-  for_each_run<T>(launch.key, launch.distribution, segment.first + chunk.begin, chunk.end - chunk.begin, use);
-  return segment.scale * step.sum.total();
+  for_each_run<T>(launch.direction.key(), launch.distribution, segment.first + chunk.begin,
+                  chunk.end - chunk.begin, use);
+  return scale_of(launch, segment) * step.sum.total();
 }
 
 double dot_float(const Dot<float>& launch, const Chunk& chunk) { return dot_chunk(launch, chunk); }
@@ -43,15 +44,15 @@ HWY_EXPORT(dot_float);
 HWY_EXPORT(dot_double);
 
 template <>
-double dot(const Dot<float>& launch) {
-  return cut(launch.segments).sum<double>(launch.threads, [&](const Chunk& chunk) {
+void dot(const Dot<float>& launch) {
+  *launch.out += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
     return HWY_DYNAMIC_DISPATCH(dot_float)(launch, chunk);
   });
 }
 
 template <>
-double dot(const Dot<double>& launch) {
-  return cut(launch.segments).sum<double>(launch.threads, [&](const Chunk& chunk) {
+void dot(const Dot<double>& launch) {
+  *launch.out += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
     return HWY_DYNAMIC_DISPATCH(dot_double)(launch, chunk);
   });
 }

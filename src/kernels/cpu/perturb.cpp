@@ -6,8 +6,8 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/direction_tiles.h"
+#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/kernels.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -33,7 +33,7 @@ HWY_INLINE void perturb_chunk(const Perturb<T>& launch, const Chunk& chunk) {
   const T* const base = segment.base + chunk.begin;
   T* const out = segment.out + chunk.begin;
   const std::size_t count = chunk.end - chunk.begin;
-  const PerturbStep<T> step = {StepMath<T>::set(segment.scale)};
+  const PerturbStep<T> step = {StepMath<T>::set(scale_of(launch, segment))};
   const auto use = [&](const T* z, std::size_t begin, std::size_t size) HWY_ATTR {
     for_each_step<T, 2, 1>({base + begin, z}, {out + begin}, size, step);
     // The next run arrives from memory while its direction is being made.
@@ -43,7 +43,8 @@ HWY_INLINE void perturb_chunk(const Perturb<T>& launch, const Chunk& chunk) {
       hwy::Prefetch(out + i);
     }
   };
-  for_each_run<T>(launch.key, launch.distribution, segment.first + chunk.begin, chunk.end - chunk.begin, use);
+  for_each_run<T>(launch.direction.key(), launch.distribution, segment.first + chunk.begin,
+                  chunk.end - chunk.begin, use);
 }
 
 void perturb_float(const Perturb<float>& launch, const Chunk& chunk) { perturb_chunk(launch, chunk); }
@@ -59,14 +60,14 @@ HWY_EXPORT(perturb_double);
 
 template <>
 void perturb(const Perturb<float>& launch) {
-  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
     HWY_DYNAMIC_DISPATCH(perturb_float)(launch, chunk);
   });
 }
 
 template <>
 void perturb(const Perturb<double>& launch) {
-  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
     HWY_DYNAMIC_DISPATCH(perturb_double)(launch, chunk);
   });
 }

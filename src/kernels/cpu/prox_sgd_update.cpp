@@ -4,9 +4,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/kernels.h"
 #include "kernels/soft_threshold.h"
 
 SADAM_BEGIN_FORMULAS
@@ -35,7 +35,8 @@ HWY_INLINE void prox_sgd_chunk(const ProxSgdUpdate<T>& launch, const Chunk& chun
   using M = StepMath<T>;
   T* const w = segment.w + chunk.begin;
   T* const buffer = segment.buffer + chunk.begin;
-  const ProxSgdStep<T> step = {M::set(segment.momentum), M::set(segment.lr), M::set(segment.threshold)};
+  const GroupRule& rule = *segment.rule;
+  const ProxSgdStep<T> step = {M::set(rule.momentum), M::set(rule.adam.lr), M::set(rule.adam.lr * rule.l1)};
   for_each_step<T, 3, 2>({w, buffer, segment.gradient + chunk.begin}, {w, buffer}, chunk.end - chunk.begin,
                          step);
 }
@@ -55,14 +56,16 @@ HWY_EXPORT(prox_sgd_double);
 
 template <>
 void prox_sgd_update(const ProxSgdUpdate<float>& launch) {
-  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+  if (launch.skip != nullptr && *launch.skip != 0) return;
+  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
     HWY_DYNAMIC_DISPATCH(prox_sgd_float)(launch, chunk);
   });
 }
 
 template <>
 void prox_sgd_update(const ProxSgdUpdate<double>& launch) {
-  cut(launch.segments).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
+  if (launch.skip != nullptr && *launch.skip != 0) return;
+  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
     HWY_DYNAMIC_DISPATCH(prox_sgd_double)(launch, chunk);
   });
 }

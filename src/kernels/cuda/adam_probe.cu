@@ -42,7 +42,7 @@ struct AdamProbeChunks {
 }  // namespace
 
 template <class T>
-std::int64_t scratch_numbers(const AdamProbe<T>& launch) {
+std::int64_t adam_probe_scratch(const AdamProbe<T>& launch) {
   return total_chunks(launch.segments, AdamProbeChunks());
 }
 
@@ -51,13 +51,13 @@ void adam_probe(const AdamProbe<T>& launch) {
   for_each_batch(launch.segments, AdamProbeChunks(), [&](const auto& batch, std::uint64_t before) {
     if (batch.chunks() == 0) return;
     start("adam_probe", adam_probe_kernel<T>, grid_for(batch.chunks()), {launch.scratch + before, batch},
-          launch.stream);
+          launch.place.stream);
   });
-  add_parts({launch.scratch, scratch_numbers(launch), launch.slope}, launch.stream);
+  add_parts({launch.scratch, adam_probe_scratch(launch), launch.slope}, launch.place.stream);
 }
 
-template std::int64_t scratch_numbers(const AdamProbe<float>&);
-template std::int64_t scratch_numbers(const AdamProbe<double>&);
+template std::int64_t adam_probe_scratch(const AdamProbe<float>&);
+template std::int64_t adam_probe_scratch(const AdamProbe<double>&);
 template void adam_probe(const AdamProbe<float>&);
 template void adam_probe(const AdamProbe<double>&);
 

@@ -38,7 +38,7 @@ void adam_update(const AdamUpdate<T>& launch) {
   for_each_batch(launch.segments, chunks_of, [&](const auto& batch, std::uint64_t) {
     if (batch.chunks() == 0) return;
     start("adam_update", adam_update_kernel<T>, grid_for(batch.chunks()), {launch.skip, batch},
-          launch.stream);
+          launch.place.stream);
   });
 }
 

@@ -58,7 +58,7 @@ void copy(const Copy& launch) {
   };
   for_each_batch(launch.segments, chunks_of, [&](const auto& batch, std::uint64_t) {
     if (batch.chunks() == 0) return;
-    start("copy", copy_kernel, grid_for(batch.chunks()), {launch.only_if, batch}, launch.stream);
+    start("copy", copy_kernel, grid_for(batch.chunks()), {launch.only_if, batch}, launch.place.stream);
   });
 }
 

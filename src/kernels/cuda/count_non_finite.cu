@@ -39,7 +39,7 @@ void count_non_finite(const CountNonFinite<T>& launch) {
   for_each_batch(launch.segments, chunks_of, [&](const auto& batch, std::uint64_t) {
     if (batch.chunks() == 0) return;
     start("count_non_finite", count_non_finite_kernel<T>, grid_for(batch.chunks()), {launch.out, batch},
-          launch.stream);
+          launch.place.stream);
   });
 }
 

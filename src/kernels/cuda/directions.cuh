@@ -41,10 +41,6 @@ struct DirectionMath : ScalarMath<double> {
 };
 using Blocks = DirectionBlocks<DirectionMath>;
 
-__device__ __forceinline__ kernels::DirectionKey read_key(const DirectionKey& key) {
-  return {key.seed, static_cast<std::uint64_t>(*key.step), key.probe};
-}
-
 /// Which elements of a stretch of a direction lie in a segment: those with low ≤ place < high. The element at
 /// `place` has the index offset + place in the segment.
 struct Overlap {
@@ -99,7 +95,7 @@ __device__ __forceinline__ void make_normal_tile(const Blocks& blocks, std::uint
 }
 
 template <class T, class Load, class Use>
-__device__ __forceinline__ void for_each_normal(const kernels::DirectionKey& key, std::uint64_t first,
+__device__ __forceinline__ void for_each_normal(const DirectionKey& key, std::uint64_t first,
                                                 std::uint64_t count, std::uint64_t chunk, const Load& load,
                                                 const Use& use) {
   constexpr int tiles = kDirectionChunk / kNormalTile;
@@ -120,7 +116,7 @@ __device__ __forceinline__ void for_each_normal(const kernels::DirectionKey& key
 /// A warp makes 1024 elements: lane l makes the word of elements 32·l to 32·l + 31 and passes it around, so
 /// that a warp always touches thirty-two neighbours.
 template <class T, class Load, class Use>
-__device__ __forceinline__ void for_each_sign(const kernels::DirectionKey& key, std::uint64_t first,
+__device__ __forceinline__ void for_each_sign(const DirectionKey& key, std::uint64_t first,
                                               std::uint64_t count, std::uint64_t chunk, const Load& load,
                                               const Use& use) {
   constexpr int warp = 32;
@@ -158,9 +154,8 @@ __device__ __forceinline__ void for_each_sign(const kernels::DirectionKey& key, 
 }
 
 template <class T, Distribution distribution, class Segment, class Load, class Use>
-__device__ __forceinline__ void for_each_in_direction(const kernels::DirectionKey& key,
-                                                      const Segment& segment, std::uint64_t chunk,
-                                                      const Load& load, const Use& use) {
+__device__ __forceinline__ void for_each_in_direction(const DirectionKey& key, const Segment& segment,
+                                                      std::uint64_t chunk, const Load& load, const Use& use) {
   const auto count = static_cast<std::uint64_t>(segment.count);
   const std::uint64_t whole_chunk = segment.first / kDirectionChunk + chunk;
   if constexpr (distribution == Distribution::normal) {
@@ -168,12 +163,6 @@ __device__ __forceinline__ void for_each_in_direction(const kernels::DirectionKe
   } else {
     for_each_sign<T>(key, segment.first, count, whole_chunk, load, use);
   }
-}
-
-/// The factor on z of a segment.
-template <class Segment>
-__device__ __forceinline__ double scale_of(const Segment& segment, double scale) {
-  return segment.inverse_length == nullptr ? scale : scale * *segment.inverse_length;
 }
 #endif
 

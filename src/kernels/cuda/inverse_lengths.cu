@@ -19,7 +19,7 @@ struct LengthChunks {
 };
 
 struct LengthArguments {
-  DirectionKey key;
+  DirectionOfStep direction;
   double* parts;  ///< one for each chunk
   double added;
   Batch<LengthSegment> batch;
@@ -64,8 +64,8 @@ __device__ __forceinline__ double squares_in(const Overlap& overlap, const Block
 }
 
 /// Half a warp looks at a tile, as when it is made (see directions.cuh).
-__device__ __forceinline__ double squares_of_chunk(const kernels::DirectionKey& key,
-                                                   const LengthSegment& segment, std::uint64_t chunk) {
+__device__ __forceinline__ double squares_of_chunk(const DirectionKey& key, const LengthSegment& segment,
+                                                   std::uint64_t chunk) {
   constexpr int tiles = kLengthChunk / kNormalTile;
   const std::uint64_t first_tile = (segment.first / kLengthChunk + chunk) * tiles;
   const auto lane = static_cast<std::uint64_t>(threadIdx.x % kTileBlocks);
@@ -92,7 +92,7 @@ __device__ __forceinline__ double squares_of_chunk(const kernels::DirectionKey& 
 
 __global__ void __launch_bounds__(kThreads)
     squared_lengths_kernel(const __grid_constant__ LengthArguments arguments) {
-  const auto key = read_key(arguments.key);
+  const auto key = arguments.direction.key();
   for_each_chunk(arguments.batch, [&](const LengthSegment& segment, std::uint64_t chunk, std::uint64_t part) {
     const double total = block_sum(squares_of_chunk(key, segment, chunk));
     if (threadIdx.x == 0) arguments.parts[part] = total;
@@ -111,17 +111,18 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-std::int64_t scratch_numbers(const InverseLengths& launch) {
+std::int64_t lengths_scratch(const InverseLengths& launch) {
   return total_chunks(launch.segments, LengthChunks());
 }
 
 void inverse_lengths(const InverseLengths& launch) {
   for_each_batch(launch.segments, LengthChunks(), [&](const auto& batch, std::uint64_t before) {
-    const LengthArguments arguments = {launch.key, launch.scratch + before, launch.added, batch};
+    const LengthArguments arguments = {launch.direction, launch.scratch + before, launch.added, batch};
     if (batch.chunks() > 0)
-      start("squared_lengths", squared_lengths_kernel, grid_for(batch.chunks()), arguments, launch.stream);
+      start("squared_lengths", squared_lengths_kernel, grid_for(batch.chunks()), arguments,
+            launch.place.stream);
     start("inverse_lengths", inverse_lengths_kernel, static_cast<unsigned>(batch.count), arguments,
-          launch.stream);
+          launch.place.stream);
   });
 }
 

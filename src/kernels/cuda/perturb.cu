@@ -7,7 +7,7 @@ namespace {
 
 template <class T>
 struct PerturbArguments {
-  DirectionKey key;
+  DirectionOfStep direction;
   double scale;
   Batch<PerturbSegment<T>> batch;
 };
@@ -16,9 +16,9 @@ template <class T, Distribution distribution>
 __global__ void __launch_bounds__(kThreads)
     perturb_kernel(const __grid_constant__ PerturbArguments<T> arguments) {
   using M = ScalarMath<T>;
-  const auto key = read_key(arguments.key);
+  const auto key = arguments.direction.key();
   for_each_chunk(arguments.batch, [&](const PerturbSegment<T>& segment, std::uint64_t chunk, std::uint64_t) {
-    const T scale = M::set(scale_of(segment, arguments.scale));
+    const T scale = M::set(scale_of(arguments, segment));
     const T* const base = segment.base;
     T* const out = segment.out;
     for_each_in_direction<T, distribution>(
@@ -36,7 +36,8 @@ void perturb(const Perturb<T>& launch) {
                           : perturb_kernel<T, Distribution::rademacher>;
   for_each_batch(launch.segments, DirectionChunks(), [&](const auto& batch, std::uint64_t) {
     if (batch.chunks() == 0) return;
-    start("perturb", kernel, grid_for(batch.chunks()), {launch.key, launch.scale, batch}, launch.stream);
+    start("perturb", kernel, grid_for(batch.chunks()), {launch.direction, launch.scale, batch},
+          launch.place.stream);
   });
 }
 

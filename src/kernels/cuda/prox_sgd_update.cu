@@ -40,7 +40,7 @@ void prox_sgd_update(const ProxSgdUpdate<T>& launch) {
   for_each_batch(launch.segments, chunks_of, [&](const auto& batch, std::uint64_t) {
     if (batch.chunks() == 0) return;
     start("prox_sgd_update", prox_sgd_kernel<T>, grid_for(batch.chunks()), {launch.skip, batch},
-          launch.stream);
+          launch.place.stream);
   });
 }
 

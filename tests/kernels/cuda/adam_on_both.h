@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "device_array.h"
-#include "kernels/cuda/kernels.h"
+#include "kernels/kernels.h"
 
 namespace sadam::kernels::cuda {
 

@@ -20,10 +20,11 @@ AdamProbed<T> probe_on_gpu(const AdamArrays<T>& a, double start) {
                                a.on_gpu_coefficients.data() + i});
   }
   const DeviceArray<double> slope({start});
-  const DeviceArray<double> scratch(std::vector<double>(static_cast<std::size_t>(scratch_numbers(launch))));
+  const DeviceArray<double> scratch(
+      std::vector<double>(static_cast<std::size_t>(cuda_kernels().of<T>().adam_probe_scratch(launch))));
   launch.slope = slope.data();
   launch.scratch = scratch.data();
-  adam_probe(launch);
+  cuda_kernels().of<T>().adam_probe(launch);
   static_cast<void>(scratch.values());  // checks its margins
   AdamProbed<T> probed = {{}, slope.value()};
   for (const auto& array : out) probed.out.push_back(array.values());
@@ -34,12 +35,14 @@ template <class T>
 void expect_the_cpus_probe(const std::vector<std::int64_t>& sizes, double tolerance) {
   const AdamArrays<T> a(sizes, 0);
   std::vector<std::vector<T>> out;
-  kernels::AdamProbe<T> twin;
+  AdamProbe<T> twin;
   for (std::size_t i = 0; i < sizes.size(); ++i) out.emplace_back(a.w[i].size());
   for (std::size_t i = 0; i < sizes.size(); ++i)
     twin.segments.push_back({out[i].data(), a.w[i].data(), a.m[i].data(), a.v[i].data(), a.g[i].data(),
-                             sizes[i], a.coefficients[i]});
-  const double slope = kernels::adam_probe(twin);
+                             sizes[i], &a.coefficients[i]});
+  double slope = 0;
+  twin.slope = &slope;
+  cpu_kernels().of<T>().adam_probe(twin);
   const auto got = probe_on_gpu(a, 3);
   double magnitude = 3;
   for (std::size_t i = 0; i < sizes.size(); ++i) {

@@ -16,12 +16,12 @@ template <class T>
 void expect_the_cpus_update(const std::vector<std::int64_t>& sizes, std::size_t offset, double tolerance) {
   AdamArrays<T> a(sizes, offset);
   const auto w_before = a.w;
-  adam_update(update_of(a));
-  kernels::AdamUpdate<T> twin;
+  cuda_kernels().of<T>().adam_update(update_of(a));
+  AdamUpdate<T> twin;
   for (std::size_t i = 0; i < sizes.size(); ++i)
     twin.segments.push_back(
-        {a.w[i].data(), a.m[i].data(), a.v[i].data(), a.g[i].data(), sizes[i], a.coefficients[i]});
-  kernels::adam_update(twin);
+        {a.w[i].data(), a.m[i].data(), a.v[i].data(), a.g[i].data(), sizes[i], &a.coefficients[i]});
+  cpu_kernels().of<T>().adam_update(twin);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     expect_close(a.on_gpu_w[i].values(), a.w[i], magnitudes(a.w[i], w_before[i]), tolerance);
     expect_close(a.on_gpu_m[i].values(), a.m[i], magnitudes(a.m[i], a.g[i]), tolerance);
@@ -48,7 +48,7 @@ TEST(CudaAdamUpdate, LeavesEverythingWhereTheStepIsSkipped) {
     const DeviceArray<std::int64_t> on_gpu_skip({skip});
     auto launch = update_of(a);
     launch.skip = on_gpu_skip.data();
-    adam_update(launch);
+    cuda_kernels().of_float.adam_update(launch);
     for (std::size_t i = 0; i < a.sizes.size(); ++i) {
       EXPECT_EQ(same_bits(a.on_gpu_w[i].values(), a.w[i]), skip == 1);
       EXPECT_EQ(same_bits(a.on_gpu_m[i].values(), a.m[i]), skip == 1);
@@ -60,8 +60,8 @@ TEST(CudaAdamUpdate, LeavesEverythingWhereTheStepIsSkipped) {
 // Alignment chooses another loop, not another result.
 TEST(CudaAdamUpdate, HasTheSameBitsWhereverTheArraysLie) {
   const AdamArrays<float> aligned({4099}, 0), shifted({4099}, 1);
-  adam_update(update_of(aligned));
-  adam_update(update_of(shifted));
+  cuda_kernels().of_float.adam_update(update_of(aligned));
+  cuda_kernels().of_float.adam_update(update_of(shifted));
   EXPECT_TRUE(same_bits(aligned.on_gpu_w[0].values(), shifted.on_gpu_w[0].values()));
   EXPECT_TRUE(same_bits(aligned.on_gpu_v[0].values(), shifted.on_gpu_v[0].values()));
 }
@@ -69,7 +69,7 @@ TEST(CudaAdamUpdate, HasTheSameBitsWhereverTheArraysLie) {
 TEST(CudaAdamUpdate, OfNothingDoesNothing) {
   AdamUpdate<double> launch;
   launch.segments.resize(100);
-  adam_update(launch);
+  cuda_kernels().of_double.adam_update(launch);
 }
 
 }  // namespace

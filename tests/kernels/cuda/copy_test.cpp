@@ -1,5 +1,5 @@
 #include "device_array.h"
-#include "kernels/cuda/kernels.h"
+#include "kernels/kernels.h"
 
 namespace sadam::kernels::cuda {
 namespace {
@@ -28,7 +28,7 @@ struct Pieces {
 
 TEST(CudaCopy, BringsEveryByteWhereverItLies) {
   const Pieces pieces;
-  copy(pieces.launch);
+  cuda_kernels().copy(pieces.launch);
   for (std::size_t i = 0; i < pieces.to.size(); ++i)
     EXPECT_EQ(pieces.to[i].values(), pieces.given[i]) << i << ", " << pieces.given[i].size() << " bytes";
 }
@@ -37,11 +37,11 @@ TEST(CudaCopy, HappensOnlyIfItIsWanted) {
   Pieces pieces;
   DeviceArray<std::int64_t> only_if({0});
   pieces.launch.only_if = only_if.data();
-  copy(pieces.launch);
+  cuda_kernels().copy(pieces.launch);
   for (std::size_t i = 0; i < pieces.to.size(); ++i)
     EXPECT_EQ(pieces.to[i].values(), Bytes(pieces.given[i].size(), 7));
   only_if.set({1});
-  copy(pieces.launch);
+  cuda_kernels().copy(pieces.launch);
   for (std::size_t i = 0; i < pieces.to.size(); ++i) EXPECT_EQ(pieces.to[i].values(), pieces.given[i]);
 }
 

@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "device_array.h"
-#include "kernels/cuda/kernels.h"
+#include "kernels/kernels.h"
 
 namespace sadam::kernels::cuda {
 namespace {
@@ -27,7 +27,7 @@ void expect_all_counted() {
   }
   const DeviceArray<std::int64_t> out({5});
   launch.out = out.data();
-  count_non_finite(launch);
+  cuda_kernels().of<T>().count_non_finite(launch);
   EXPECT_EQ(out.value(), want);
 }
 
@@ -40,7 +40,7 @@ TEST(CudaCountNonFinite, FindsNoneAmongFiniteNumbers) {
   CountNonFinite<float> launch;
   launch.segments = {{values.data(), 100003}};
   launch.out = out.data();
-  count_non_finite(launch);
+  cuda_kernels().of_float.count_non_finite(launch);
   EXPECT_EQ(out.value(), 0);
 }
 

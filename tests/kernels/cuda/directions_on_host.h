@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "device_array.h"
-#include "kernels/cuda/kernels.h"
 #include "kernels/direction.h"
+#include "kernels/kernels.h"
 
 namespace sadam::kernels::cuda {
 
@@ -20,7 +20,7 @@ struct FusedMath : ScalarMath<Type> {
 };
 
 template <class T>
-T element_on_host(const kernels::DirectionKey& key, Distribution distribution, std::uint64_t e) {
+T element_on_host(const DirectionKey& key, Distribution distribution, std::uint64_t e) {
   if (distribution == Distribution::rademacher) return rademacher_element<T>(key, e);
   const auto block = e / kNormalTile * (2 * kTileBlocks) + e % kTileBlocks;
   const auto j = e % kNormalTile / (2 * kTileBlocks);
@@ -44,16 +44,16 @@ inline const std::vector<std::uint64_t>& firsts() {
 
 /// z of elements [first, first + count) as the GPU makes it: a perturbation of zeros by one.
 template <class T>
-std::vector<T> direction_on_gpu(const DirectionKey& key, Distribution distribution, std::uint64_t first,
-                                std::int64_t count) {
+std::vector<T> direction_on_gpu(const DirectionOfStep& direction, Distribution distribution,
+                                std::uint64_t first, std::int64_t count) {
   const DeviceArray<T> zeros(std::vector<T>(static_cast<std::size_t>(count), T{0}));
   const DeviceArray<T> out(std::vector<T>(static_cast<std::size_t>(count), T{9}));
   Perturb<T> launch;
-  launch.key = key;
+  launch.direction = direction;
   launch.distribution = distribution;
   launch.scale = 1;
   launch.segments = {{out.data(), zeros.data(), count, first, nullptr}};
-  perturb(launch);
+  cuda_kernels().of<T>().perturb(launch);
   return out.values();
 }
 

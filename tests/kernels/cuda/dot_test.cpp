@@ -11,15 +11,15 @@ struct ManyDots {
   double want = 0;
   double magnitude = 0;  ///< Σ |terms|
 
-  ManyDots(const DirectionKey& key, Distribution distribution, std::uint64_t first,
+  ManyDots(const DirectionOfStep& direction, Distribution distribution, std::uint64_t first,
            const std::vector<std::int64_t>& sizes, const DeviceArray<double>& inverse) {
-    launch.key = key;
+    launch.direction = direction;
     launch.distribution = distribution;
     launch.scale = 0.5;
     long double sum = 0;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const auto g = random_values<T>(sizes[i], static_cast<unsigned>(i));
-      const auto z = direction_on_gpu<T>(key, distribution, first, sizes[i]);
+      const auto z = direction_on_gpu<T>(direction, distribution, first, sizes[i]);
       const bool scaled = i % 2 == 0;
       const double factor = scaled ? 0.5 * inverse.value() : 0.5;
       for (std::size_t k = 0; k < g.size(); ++k) {
@@ -37,10 +37,11 @@ struct ManyDots {
 
   double run(double start) {
     const DeviceArray<double> out({start});
-    const DeviceArray<double> scratch(std::vector<double>(static_cast<std::size_t>(scratch_numbers(launch))));
+    const DeviceArray<double> scratch(
+        std::vector<double>(static_cast<std::size_t>(cuda_kernels().of<T>().dot_scratch(launch))));
     launch.out = out.data();
     launch.scratch = scratch.data();
-    dot(launch);
+    cuda_kernels().of<T>().dot(launch);
     static_cast<void>(scratch.values());  // checks its margins
     return out.value();
   }
@@ -76,11 +77,16 @@ void expect_the_twins_sum(double tolerance) {
     for (const auto size : odd_sizes()) {
       const auto g = random_values<T>(size, 0);
       ManyDots<T> dots({9, step.data(), 4}, distribution, 5, {size}, one);
-      kernels::Dot<T> twin;
-      twin.key = {9, 42, 4};
+      const std::int64_t step_on_host = 42;
+      double want = 0;
+      Dot<T> twin;
+      twin.direction = {9, &step_on_host, 4};
       twin.distribution = distribution;
-      twin.segments = {{g.data(), size, 5, 0.5}};
-      EXPECT_NEAR(dots.run(0), kernels::dot(twin), tolerance * dots.magnitude) << size;
+      twin.scale = 0.5;
+      twin.segments = {{g.data(), size, 5, nullptr}};
+      twin.out = &want;
+      cpu_kernels().of<T>().dot(twin);
+      EXPECT_NEAR(dots.run(0), want, tolerance * dots.magnitude) << size;
     }
   }
 }
@@ -91,8 +97,8 @@ TEST(CudaDot, AgreesWithTheCpuInDouble) { expect_the_twins_sum<double>(1e-12); }
 TEST(CudaDot, OfNothingAddsNothing) {
   Dot<float> launch;
   launch.segments.resize(70);
-  EXPECT_EQ(scratch_numbers(launch), 0);
-  dot(launch);
+  EXPECT_EQ(cuda_kernels().of_float.dot_scratch(launch), 0);
+  cuda_kernels().of_float.dot(launch);
 }
 
 }  // namespace

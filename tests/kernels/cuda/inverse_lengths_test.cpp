@@ -10,9 +10,10 @@ std::vector<double> inverse_lengths_on_gpu(
     inverses.emplace_back(std::vector<double>{-1});
     launch.segments.push_back({first, static_cast<std::uint64_t>(count), inverses.back().data()});
   }
-  const DeviceArray<double> scratch(std::vector<double>(static_cast<std::size_t>(scratch_numbers(launch))));
+  const DeviceArray<double> scratch(
+      std::vector<double>(static_cast<std::size_t>(cuda_kernels().lengths_scratch(launch))));
   launch.scratch = scratch.data();
-  inverse_lengths(launch);
+  cuda_kernels().inverse_lengths(launch);
   static_cast<void>(scratch.values());  // checks its margins
   std::vector<double> values;
   for (const auto& inverse : inverses) values.push_back(inverse.value());
@@ -22,7 +23,7 @@ std::vector<double> inverse_lengths_on_gpu(
 TEST(CudaInverseLengths, AreThoseOfTheCpu) {
   const DeviceArray<std::int64_t> step({66});
   InverseLengths launch;
-  launch.key = {77, step.data(), 55};
+  launch.direction = {77, step.data(), 55};
   std::vector<std::pair<std::uint64_t, std::int64_t>> ranges;
   for (const auto first : firsts())
     for (const auto count : odd_sizes()) ranges.emplace_back(first, count);
@@ -48,7 +49,7 @@ TEST(CudaInverseLengths, AreThoseOfTheCpu) {
 TEST(CudaInverseLengths, OfManyElementsIsNearOneOverTheRootOfTheirCount) {
   const DeviceArray<std::int64_t> step({0});
   InverseLengths launch;
-  launch.key = {1, step.data(), 0};
+  launch.direction = {1, step.data(), 0};
   const double n = 1 << 21;
   const double inverse = inverse_lengths_on_gpu(launch, {{0, 1 << 21}})[0];
   EXPECT_NEAR(1 / (inverse * inverse), n, 4.5 * std::sqrt(2 * n));
@@ -58,18 +59,19 @@ TEST(CudaInverseLengths, MakePerturbationsOfTheWantedLength) {
   const DeviceArray<std::int64_t> step({5});
   const DeviceArray<double> inverse({0.0});
   InverseLengths lengths;
-  lengths.key = {3, step.data(), 1};
+  lengths.direction = {3, step.data(), 1};
   lengths.segments = {{12, 20001, inverse.data()}};
-  const DeviceArray<double> scratch(std::vector<double>(static_cast<std::size_t>(scratch_numbers(lengths))));
+  const DeviceArray<double> scratch(
+      std::vector<double>(static_cast<std::size_t>(cuda_kernels().lengths_scratch(lengths))));
   lengths.scratch = scratch.data();
-  inverse_lengths(lengths);
+  cuda_kernels().inverse_lengths(lengths);
   const DeviceArray<double> w(std::vector<double>(20001, 0.0));
   Perturb<double> launch;
-  launch.key = lengths.key;
+  launch.direction = lengths.direction;
   launch.scale = 0.25;
   launch.segments = {{w.data(), w.data(), 10000, 12, inverse.data()},
                      {w.data() + 10000, w.data() + 10000, 10001, 10012, inverse.data()}};
-  perturb(launch);
+  cuda_kernels().of_double.perturb(launch);
   double squares = 0;
   for (const double x : w.values()) squares += x * x;
   EXPECT_NEAR(std::sqrt(squares), 0.25, 1e-13);

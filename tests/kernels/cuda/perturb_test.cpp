@@ -6,7 +6,7 @@ namespace sadam::kernels::cuda {
 namespace {
 
 constexpr std::int64_t kStep = 123456789012345;
-const kernels::DirectionKey kPerturbed = {0x123456789abcdef0u, static_cast<std::uint64_t>(kStep), 3};
+const DirectionKey kPerturbed = {0x123456789abcdef0u, static_cast<std::uint64_t>(kStep), 3};
 
 /// How many numbers of type T lie between two.
 template <class T>
@@ -50,15 +50,15 @@ struct ManyPerturbed {
   std::vector<DeviceArray<T>> base, out;
   std::vector<std::vector<T>> host_base, host_out;
   Perturb<T> launch;
-  kernels::Perturb<T> host_launch;
+  Perturb<T> host_launch;
 
   ManyPerturbed(Distribution distribution, const DeviceArray<std::int64_t>& step,
-                const DeviceArray<double>& inverse, double inverse_on_host) {
-    launch.key = {kPerturbed.seed, step.data(), kPerturbed.probe};
+                const DeviceArray<double>& inverse, const double* inverse_on_host) {
+    launch.direction = {kPerturbed.seed, step.data(), kPerturbed.probe};
     launch.distribution = distribution;
     launch.scale = 0.37;
-    host_launch.key = kPerturbed;
-    host_launch.distribution = distribution;
+    host_launch = launch;
+    host_launch.direction.step = &kStep;
     std::uint64_t first = 99;
     unsigned seed = 0;
     const auto sizes = many_sizes();
@@ -73,7 +73,7 @@ struct ManyPerturbed {
       launch.segments.push_back(
           {out[i].data(), base[i].data(), sizes[i], first, scaled ? inverse.data() : nullptr});
       host_launch.segments.push_back(
-          {host_out[i].data(), host_base[i].data(), sizes[i], first, scaled ? 0.37 * inverse_on_host : 0.37});
+          {host_out[i].data(), host_base[i].data(), sizes[i], first, scaled ? inverse_on_host : nullptr});
       first += static_cast<std::uint64_t>(sizes[i]);
     }
   }
@@ -83,9 +83,10 @@ template <class T>
 void expect_the_cpu(Distribution distribution) {
   const DeviceArray<std::int64_t> step({kStep});
   const DeviceArray<double> inverse({0.0125});
-  ManyPerturbed<T> many(distribution, step, inverse, 0.0125);
-  perturb(many.launch);
-  kernels::perturb(many.host_launch);
+  const double inverse_on_host = 0.0125;
+  ManyPerturbed<T> many(distribution, step, inverse, &inverse_on_host);
+  cuda_kernels().of<T>().perturb(many.launch);
+  cpu_kernels().of<T>().perturb(many.host_launch);
   for (std::size_t i = 0; i < many.out.size(); ++i) {
     const std::vector<double> scale(many.host_out[i].size(), 4);  // |w| is below 2 + 0.37·6
     expect_close(many.out[i].values(), many.host_out[i], scale,
@@ -94,7 +95,7 @@ void expect_the_cpu(Distribution distribution) {
   }
   std::vector<std::vector<T>> before;
   for (const auto& out : many.out) before.push_back(out.values());
-  perturb(many.launch);
+  cuda_kernels().of<T>().perturb(many.launch);
   for (std::size_t i = 0; i < many.out.size(); ++i)
     EXPECT_TRUE(same_bits(many.out[i].values(), before[i])) << "another run, other bits";
 }
@@ -110,13 +111,13 @@ TEST(CudaPerturb, MovesManyTensorsAsTheCpuDoesInDouble) {
 
 TEST(CudaPerturb, ReadsTheStepWhenItRuns) {
   DeviceArray<std::int64_t> step({1});
-  const DirectionKey key = {7, step.data(), 0};
-  const auto one = direction_on_gpu<float>(key, Distribution::normal, 0, 300);
+  const DirectionOfStep direction = {7, step.data(), 0};
+  const auto one = direction_on_gpu<float>(direction, Distribution::normal, 0, 300);
   step.set({2});
-  const auto two = direction_on_gpu<float>(key, Distribution::normal, 0, 300);
+  const auto two = direction_on_gpu<float>(direction, Distribution::normal, 0, 300);
   step.set({1});
   EXPECT_FALSE(same_bits(one, two));
-  EXPECT_TRUE(same_bits(one, direction_on_gpu<float>(key, Distribution::normal, 0, 300)));
+  EXPECT_TRUE(same_bits(one, direction_on_gpu<float>(direction, Distribution::normal, 0, 300)));
 }
 
 TEST(CudaPerturb, MayWriteOverItsBase) {
@@ -125,13 +126,13 @@ TEST(CudaPerturb, MayWriteOverItsBase) {
     const auto base = random_values<float>(5001, 1);
     const DeviceArray<float> from(base), apart(base), in_place(base);
     Perturb<float> launch;
-    launch.key = {11, step.data(), 2};
+    launch.direction = {11, step.data(), 2};
     launch.distribution = distribution;
     launch.scale = 0.1;
     launch.segments = {{apart.data(), from.data(), 5001, 77, nullptr}};
-    perturb(launch);
+    cuda_kernels().of_float.perturb(launch);
     launch.segments = {{in_place.data(), in_place.data(), 5001, 77, nullptr}};
-    perturb(launch);
+    cuda_kernels().of_float.perturb(launch);
     EXPECT_FALSE(same_bits(apart.values(), base));
     EXPECT_TRUE(same_bits(in_place.values(), apart.values()));
   }
@@ -139,9 +140,9 @@ TEST(CudaPerturb, MayWriteOverItsBase) {
 
 TEST(CudaPerturb, OfNothingDoesNothing) {
   Perturb<float> launch;
-  perturb(launch);
+  cuda_kernels().of_float.perturb(launch);
   launch.segments.resize(100);
-  perturb(launch);
+  cuda_kernels().of_float.perturb(launch);
 }
 
 }  // namespace

@@ -21,19 +21,20 @@ void expect_the_cpus_step(const std::vector<std::int64_t>& sizes, std::size_t of
   const DeviceArray<std::int64_t> on_gpu_skip({skip});
   ProxSgdUpdate<T> launch;
   launch.skip = on_gpu_skip.data();
-  kernels::ProxSgdUpdate<T> twin;
+  const std::vector<GroupRule> host_rules = {prox_rule(0), prox_rule(1)};
+  ProxSgdUpdate<T> twin;
+  twin.skip = &skip;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const auto rule = prox_rule(i);
     launch.segments.push_back(
         {a.on_gpu_w[i].data(), a.on_gpu_m[i].data(), a.on_gpu_g[i].data(), sizes[i], rules.data() + i % 2});
-    twin.segments.push_back({a.w[i].data(), a.m[i].data(), a.g[i].data(), sizes[i], rule.momentum,
-                             rule.adam.lr, rule.adam.lr * rule.l1});
+    twin.segments.push_back({a.w[i].data(), a.m[i].data(), a.g[i].data(), sizes[i], &host_rules[i % 2]});
   }
-  prox_sgd_update(launch);
-  if (skip == 0) kernels::prox_sgd_update(twin);
+  cuda_kernels().of<T>().prox_sgd_update(launch);
+  cpu_kernels().of<T>().prox_sgd_update(twin);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     expect_close(a.on_gpu_w[i].values(), a.w[i], magnitudes(a.w[i], w_before[i]), tolerance);
     expect_close(a.on_gpu_m[i].values(), a.m[i], magnitudes(a.m[i], a.g[i]), tolerance);
+    EXPECT_TRUE(skip == 0 || same_bits(a.on_gpu_w[i].values(), w_before[i]));
   }
 }
 
@@ -59,7 +60,7 @@ TEST(CudaProxSgd, KeepsANanAndMakesSmallWeightsZero) {
   const DeviceArray<float> w({nan, 0.04f, -0.04f, 1.0f}), buffer({0, 0, 0, 0}), g({0, 0, 0, 0});
   ProxSgdUpdate<float> launch;
   launch.segments = {{w.data(), buffer.data(), g.data(), 4, rules.data()}};
-  prox_sgd_update(launch);
+  cuda_kernels().of_float.prox_sgd_update(launch);
   const auto after = w.values();
   EXPECT_TRUE(std::isnan(after[0]));
   EXPECT_TRUE(same_bits<float>({after[1], after[2]}, {0.0f, 0.0f}));

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "optim/cuda/support.h"
-#include "probe/precision.h"
+#include "step/precision.h"
 
 namespace sadam::optim::cuda_test {
 namespace {
@@ -79,8 +79,8 @@ TEST(GraphedStep, AutocastingSeesTheNewWeightsInEveryStep) {
       auto net = make_net(0);
       SAdam optimizer(*net, SAdamOptions(1e-2).probes(2).damping(damping));
       GraphedStep step(net, optimizer, loss_of, GraphOptions().capture(captured));
-      probe::PrecisionState before;
-      probe::use_autocast(true, at::kBFloat16);
+      step::PrecisionState before;
+      step::use_autocast(true, at::kBFloat16);
       std::vector<double> losses;
       for (int i = 0; i < 6; ++i) {
         step(make_batch(0));

@@ -20,7 +20,7 @@ TEST(GraphedModule, ALossThatTakesNumbersBetween0And1IsCaptured) {
 }
 
 // Weights of zero, and classes that are all alike to it.
-TEST(GraphedModule, ANetworkThatStartsFromZeroIsProbedOnReplicas) {
+TEST(GraphedModule, ANetworkThatStartsFromZeroIsProbedSideBySide) {
   SADAM_NEEDS_GPU();
   auto net = make_net(0);
   {

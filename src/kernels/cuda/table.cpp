@@ -1,0 +1,23 @@
+#include "kernels/cuda/kernels.h"
+
+namespace sadam::kernels {
+namespace {
+
+template <class T>
+constexpr KernelsOf<T> kernels_of() {
+  return {cuda::perturb<T>,         cuda::dot<T>,
+          cuda::dot_scratch<T>,     cuda::adam_update<T>,
+          cuda::adam_probe<T>,      cuda::adam_probe_scratch<T>,
+          cuda::prox_sgd_update<T>, cuda::count_non_finite<T>};
+}
+
+}  // namespace
+
+const Kernels& cuda_kernels() {
+  static constexpr Kernels table = {kernels_of<float>(),   kernels_of<double>(), cuda::inverse_lengths,
+                                    cuda::lengths_scratch, cuda::copy,           cuda::set_rules,
+                                    cuda::start_step,      cuda::finish_step};
+  return table;
+}
+
+}  // namespace sadam::kernels

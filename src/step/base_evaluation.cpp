@@ -1,0 +1,117 @@
+// f(w) and its gradient, and what is refused of them.
+#include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <sadam/error.h>
+
+#include <string>
+
+#include "attempt.h"
+#include "engine.h"
+
+namespace sadam::step {
+namespace {
+
+bool has_gradients(const std::vector<at::Tensor>& parameters) {
+  for (const auto& parameter : parameters)
+    if (parameter.grad().defined()) return true;
+  return false;
+}
+
+void check_base_loss(const at::Tensor& loss, at::Device device, const std::string& caller) {
+  check_loss(loss, caller.c_str());
+  if (!loss.requires_grad())
+    throw Error(caller +
+                ": the loss does not need gradients: compute it from parameters that require them, outside "
+                "any no-grad guard.");
+  if (!device.is_cpu() && loss.device().is_cpu())
+    throw Error(caller + ": the loss is on the CPU and the parameters are on a GPU: compute it there.");
+}
+
+}  // namespace
+
+/// Evaluates the parts with gradients and differentiates each. Probes beside it may start from where it
+/// starts, unless they need what it leaves.
+void Engine::evaluate_base(const Problem& problem, const Request& request, Attempt& attempt) const {
+  const std::string caller = request.caller;
+  // Without gradients at the start, a gradient after the closure means that it called backward itself.
+  attempt.clear_gradients();
+  attempt.fork.mark();
+  attempt.before.draws.begin_base(request.brakes.empty() && is_due(problem, problem.all_groups()));
+  for (const auto& part : request.parts) {
+    const bool is_first = &part == &request.parts.front();
+    const bool is_last = &part == &request.parts.back();
+    // Torch's cache of weights that were cast does not notice that the last step changed them.
+    at::autocast::clear_cache();
+    const at::AutoGradMode with_gradients(true);
+    const auto loss = part();
+    check_base_loss(loss, device_, caller);
+    if (is_first && has_gradients(problem.parameters))
+      throw Error(caller +
+                  ": the closure called backward itself: let it return the loss and do nothing else, the "
+                  "optimizer clears gradients and calls backward.");
+    if (is_last) attempt.before.draws.end_base();
+    // Fresh noise updates the buffers in each evaluation, one after the other.
+    if (problem.plan && !problem.plan->is_shared() && !problem.buffers.empty()) attempt.fork.mark();
+    backend_->backward(loss, problem.items);
+    const at::NoGradGuard no_grad;
+    attempt.loss = attempt.loss.defined() ? attempt.loss + loss.detach() : loss.detach();
+  }
+  if (problem.plan && problem.plan->is_along_step()) attempt.fork.mark();
+  if (!problem.items.empty() && !has_gradients(problem.parameters))
+    throw Error(caller +
+                ": no parameter of the optimizer received a gradient: compute the loss from the model that "
+                "it trains.");
+}
+
+void Engine::check_gradients(const Problem& problem) {
+  for (const auto& item : problem.items) {
+    const auto& gradient = item.gradient();
+    if (!gradient.defined()) continue;
+    if (gradient.layout() != at::kStrided)
+      throw Error("the gradient of " + problem.name_of(item) +
+                  " is sparse: sadam works on dense gradients (an embedding needs sparse(false)).");
+    if (gradient.scalar_type() != item.parameter.scalar_type() ||
+        gradient.sizes() != item.parameter.sizes() || gradient.device() != item.parameter.device())
+      throw Error("the gradient of " + problem.name_of(item) +
+                  " has another type, shape or device than the parameter: clear the gradients after "
+                  "changing a model.");
+  }
+}
+
+/// Whoever clips them may also replace them, make some or let go of others. What was not finite before still
+/// counts, as on the CPU, where nobody is asked then.
+void Engine::look_at_gradients_again(const Problem& problem, const Request& request) {
+  check_gradients(problem);
+  arrange(problem, request.brakes);
+  passes().count_non_finite_gradients();
+}
+
+/// The split form: what the caller has evaluated and differentiated before it probes, and before it updates.
+void Engine::check_before_probe(const Problem& problem, const Request& request, const at::Tensor& loss) {
+  const std::string caller = request.caller;
+  check_gradients(problem);
+  if (problem.plan->group_by_group && problem.rules.size() > 1)
+    throw Error(caller +
+                ": with group_by_group (as in reference()) and several groups, probes and updates take "
+                "turns: use step(closure), or switch it off with .group_by_group(false).");
+  if (loss.defined()) check_loss(loss, request.caller);
+  if (problem.plan->wants_slopes() && !has_gradients(problem.parameters))
+    throw Error(caller +
+                ": the statistic 'residual' compares with the gradient and there is none: call backward "
+                "before probe.");
+}
+
+/// AdamW and Prox-SGD are silent, as torch's optimizers are.
+void Engine::check_before_update(const Problem& problem, const Request& request) {
+  check_gradients(problem);
+  if (problem.plan && !problem.items.empty() && !has_gradients(problem.parameters))
+    throw Error(std::string(request.caller) + ": no parameter has a gradient: call backward before step().");
+}
+
+void Engine::put_buffers_back_if_skipped(const ForwardState& before) const {
+  before.restore_buffers(*backend_, numbers_->skip());
+  if (before.has_replaced_buffers() && numbers_->is_skipped()) before.restore_replaced_buffers();
+}
+
+}  // namespace sadam::step

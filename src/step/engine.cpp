@@ -1,0 +1,202 @@
+// Algorithm 1 of the paper, with what it leaves out: several groups, steps that are skipped, probes that
+// leave everything as it was. AdamW and Prox-SGD are the same step without a plan to probe.
+#include "engine.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/StreamGuard.h>
+#include <sadam/error.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "attempt.h"
+#include "probe_scope.h"
+
+namespace sadam::step {
+
+at::Tensor Engine::step(const Problem& problem, const Request& request) {
+  if (request.parts.empty()) return apply(problem, request), at::Tensor();
+  use(problem);
+  const c10::DeviceGuard guard(device_);
+  Attempt attempt(problem, *backend_, lanes_for(request), device_);
+  evaluate_base(problem, request, attempt);  // f(w) and g = ∇f(w)
+  check_gradients(problem);
+  start(problem, request, attempt.loss);
+  passes().count_non_finite_gradients();
+  for (auto& round : rounds_of(problem, request, attempt.loss)) {
+    run_probes(problem, request, attempt, round);  // f(w + δuᵢ)
+    if (request.rehearsal) return attempt.loss;    // all of it is put back
+    if (round.opens && request.before_update && !knows_skip(round)) {
+      request.before_update();
+      look_at_gradients_again(problem, request);
+    }
+    finish(round);           // Dᵢ, ρ, e^{−λρ}; whether the step is skipped
+    update(problem, round);  // m, v, w
+  }
+  put_buffers_back_if_skipped(attempt.before);
+  attempt.is_over = true;
+  return attempt.loss;
+}
+
+/// All rounds of a step. Groups take turns where the plan says so; the interval is counted here.
+std::vector<kernels::Round> Engine::rounds_of(const Problem& problem, const Request& request,
+                                              const at::Tensor& loss) const {
+  const auto groups = problem.all_groups();
+  kernels::Round round;
+  round.end_group = groups.end;
+  round.has_loss = loss.defined();
+  if (!problem.plan) return {round};
+  const auto& plan = *problem.plan;
+  round.statistic = plan.statistic;
+  round.along_step = plan.is_along_step();
+  round.distance = plan.is_along_step() ? 1 : plan.radius;
+  round.lgi_eps = plan.lgi_eps;
+  round.cap = plan.cap;
+  const bool may_probe = request.brakes.empty();
+  round.has_base = may_probe && is_due(problem, groups);
+  std::vector<kernels::Round> rounds;
+  const auto turn = plan.group_by_group ? 1 : std::max<std::int64_t>(groups.end, 1);
+  for (auto g = groups.first; g < groups.end; g += turn) {
+    round.first_group = g;
+    round.end_group = g + turn;
+    round.opens = g == groups.first;
+    round.closes = round.end_group == groups.end;
+    round.probes = may_probe && is_due(problem, {g, round.end_group}) ? plan.evaluations() : 0;
+    rounds.push_back(round);
+    round.first_probe += plan.evaluations();
+  }
+  return rounds;
+}
+
+/// Evaluates the loss at w + δuᵢ for i = 1 … k, in full precision. If the step is known to be skipped,
+/// nothing is probed.
+void Engine::run_probes(const Problem& problem, const Request& request, Attempt& attempt,
+                        kernels::Round& round) {
+  if (!round.has_base) return;
+  const auto began = std::chrono::steady_clock::now();
+  const auto& plan = *problem.plan;
+  auto& lanes = lanes_for(request);
+  const auto* const replay = plan.is_shared() ? &attempt.before : nullptr;
+  const GroupRange groups{round.first_group, round.end_group};
+  const auto step = source_step(plan);
+  round.has_base = false;
+  if (!attempt.has_base && !knows_skip(round)) find_base(problem, request, attempt);
+  round.has_base = attempt.has_base;
+  round.rounding = attempt.base_rounding;
+  if (!round.has_base || knows_skip(round)) round.probes = 0;
+
+  const bool side_by_side = lanes.lanes.front().stream.has_value();
+  for (std::int64_t i = 0; i < round.probes; ++i) {
+    auto& lane = lanes.take();
+    attempt.fork.enter(lane);
+    const c10::OptionalStreamGuard on_stream(lane.stream);
+    const auto slot = round.first_probe + i;
+    const auto u = plan.is_along_step() ? Direction() : passes().direction(plan, i, step, groups);
+    const auto move = [&](const Target& target) {
+      if (plan.is_along_step())
+        passes().move_along_step(slot, groups, target);
+      else
+        passes().move(plan, u, target);
+    };
+    const ProbeScope scope(*backend_, lane, lanes.in_place, items_, groups, replay);
+    move(scope.target());
+    const auto loss = scope.evaluate(request.parts);
+    note(loss, numbers_->probed(slot));
+    round.rounding = std::max(round.rounding, rounding_of(loss));
+    check_probe(request, attempt, scope, loss, move);
+    if (plan.wants_slopes() && !plan.is_along_step() && !side_by_side) passes().add_slope(plan, u, slot);
+  }
+  if (plan.wants_slopes() && !plan.is_along_step() && side_by_side)  // beside the probes
+    for (std::int64_t i = 0; i < round.probes; ++i)
+      passes().add_slope(plan, passes().direction(plan, i, step, groups), round.first_probe + i);
+  attempt.fork.join();
+  if (replay != nullptr) attempt.before.draws.after_probes();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
+  if (device_.is_cpu()) round.probe_seconds = taken.count();  // a GPU is not waited for
+}
+
+/// f(w) as the probes see it: that of the base evaluation, unless there is none or it was in reduced
+/// precision. Where groups take turns, all are compared with f(w) as it was before the first update.
+void Engine::find_base(const Problem& problem, const Request& request, Attempt& attempt) {
+  attempt.precision.emplace(device_.is_cuda());
+  attempt.has_base = true;
+  auto& draws = attempt.before.draws;
+  const bool is_shared = problem.plan->is_shared();
+  draws.rest_here();
+  if (!attempt.is_watched) draws.begin_base();
+  if (attempt.loss.defined() && !attempt.precision->was_reduced()) {
+    note(attempt.loss, numbers_->base());
+    attempt.base_rounding = rounding_of(attempt.loss);
+  } else {
+    attempt.base_rounding = rounding_of(evaluate_unmoved(request, attempt, is_shared, numbers_->base()));
+  }
+  if (!attempt.is_watched) draws.end_base(), draws.rest_at_start();
+  if (is_shared) check_base(request, attempt);
+}
+
+/// f(w), as a probe that does not move; noted in the slot, if there is one.
+at::Tensor Engine::evaluate_unmoved(const Request& request, Attempt& attempt, bool is_shared,
+                                    const at::Tensor& slot) {
+  auto& lanes = lanes_for(request);
+  auto& lane = lanes.take();
+  attempt.fork.enter(lane);
+  const c10::OptionalStreamGuard on_stream(lane.stream);
+  const ProbeScope scope(*backend_, lane, lanes.in_place, items_, {}, is_shared ? &attempt.before : nullptr);
+  auto loss = scope.evaluate(request.parts);
+  if (slot.defined()) note(loss, slot);
+  return loss;
+}
+
+void Engine::update(const Problem& problem, const kernels::Round& round) {
+  passes().update(problem.update, {round.first_group, round.end_group});
+  at::autocast::clear_cache();  // it holds casts of the weights as they were
+}
+
+// ---- the split form: the same parts, with the caller's own between them -----------------------------------
+
+void Engine::begin(const Problem& problem) {
+  use(problem);
+  begun_state_ = std::make_unique<ForwardState>(problem.buffers, *backend_);
+  begun_state_->draws.begin_base();
+}
+
+StepSummary Engine::probe(const Problem& problem, const Request& request, const at::Tensor& loss) {
+  use(problem);
+  check_before_probe(problem, request, loss);
+  const c10::DeviceGuard guard(device_);
+  // Without begin() the caller's forward pass cannot be replayed, so its f(w) is of another function.
+  const bool replayable = begun_state_ != nullptr || !problem.plan->is_shared();
+  Attempt attempt(problem, *backend_, lanes_, device_, std::move(begun_state_));
+  attempt.before.draws.end_base();
+  attempt.is_watched = replayable;
+  if (replayable) attempt.loss = loss;
+  start(problem, request, loss);
+  auto round = rounds_of(problem, request, loss).front();
+  round.applies = round.closes = false;
+  run_probes(problem, request, attempt, round);
+  if (!replayable && attempt.has_base) note(numbers_->base(), numbers_->loss());
+  finish(round);
+  open_ = true;
+  attempt.is_over = true;
+  return summary();
+}
+
+void Engine::apply(const Problem& problem, const Request& request) {
+  use(problem);
+  check_before_update(problem, request);
+  const c10::DeviceGuard guard(device_);
+  start(problem, request, {});
+  passes().count_non_finite_gradients();
+  kernels::Round round;
+  round.end_group = problem.all_groups().end;
+  round.opens = !std::exchange(open_, false);
+  round.has_loss = false;
+  begun_state_.reset();
+  finish(round);
+  update(problem, round);
+}
+
+}  // namespace sadam::step

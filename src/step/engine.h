@@ -1,0 +1,131 @@
+// One step of S-Adam, AdamW or Prox-SGD: the algorithm, told once.
+#pragma once
+
+#include <c10/core/Stream.h>
+#include <sadam/step_summary.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "copies.h"
+#include "forward_state.h"
+#include "numbers.h"
+#include "passes.h"
+#include "problem.h"
+
+namespace sadam::step {
+
+struct Attempt;
+class ProbeScope;
+
+/// Takes steps. Between them it keeps what a step needs beside the parameters' states: the numbers, and one
+/// copy of the parameters for the probes. On a GPU nothing here waits for the device, except where it says
+/// so and in the first step that probes, which is checked (see one_function.cpp).
+class Engine {
+ public:
+  /// A whole step. Returns f(w) of the base evaluation, undefined if there are no closures. Whatever is
+  /// thrown, all is as before, but for the gradients, which are cleared; where groups take turns, the updates
+  /// of those before the one that failed stand.
+  at::Tensor step(const Problem& problem, const Request& request);
+
+  // ---- the split form: the caller evaluates and differentiates ----
+  /// Before the caller's forward pass: what `probe` replays.
+  void begin(const Problem& problem);
+  /// Probes around the weights; waits. `loss` is f(w) from the forward pass after `begin`, or undefined.
+  /// Returns what the step has found so far.
+  StepSummary probe(const Problem& problem, const Request& request, const at::Tensor& loss);
+  /// An update from the gradients as they are, with the request's brakes.
+  void apply(const Problem& problem, const Request& request);
+
+  // ---- what happened; these wait ----
+  const StepSummary& summary();
+  const Totals& totals();
+  /// Summaries of the steps since the last call, oldest first; at most as many as the ring holds.
+  std::vector<StepSummary> take_summaries();
+  /// ρ of each group, kept between probes.
+  std::vector<double> last_lgi();
+  /// The items of the last step with their counts of updates.
+  Items updated_items();
+  /// Where the last step was taken.
+  at::Device device() const { return device_; }
+  /// Starts from these, as after a load.
+  void restore(const Totals& totals, std::vector<double> last_lgi);
+
+  // ---- for captured steps ----
+  /// Turns to where the parameters are.
+  void use(const Problem& problem);
+  /// Makes the numbers fit the problem. Cheap when nothing changed.
+  void arrange(const Problem& problem, const std::vector<double>& brakes);
+  /// Changes whenever an array that a captured graph may point to was replaced.
+  std::int64_t layout() const { return layout_; }
+  const Items& items() const { return items_; }
+  std::shared_ptr<const Numbers> numbers() const { return numbers_; }
+  Backend& backend() { return *backend_; }
+  /// Whether the coming step probes these groups.
+  bool is_due(const Problem& problem, GroupRange groups) const;
+  /// A graph was launched that has taken a step.
+  void count_step();
+  /// The loss was found to want weights that are moved in place.
+  bool wants_in_place() const { return lanes_.in_place; }
+
+ private:
+  // engine.cpp: the algorithm.
+  std::vector<kernels::Round> rounds_of(const Problem& problem, const Request& request,
+                                        const at::Tensor& loss) const;
+  void run_probes(const Problem& problem, const Request& request, Attempt& attempt, kernels::Round& round);
+  void find_base(const Problem& problem, const Request& request, Attempt& attempt);
+  at::Tensor evaluate_unmoved(const Request& request, Attempt& attempt, bool is_shared,
+                              const at::Tensor& slot = {});
+  void update(const Problem& problem, const kernels::Round& round);
+
+  // base_evaluation.cpp: f(w) and its gradient.
+  void evaluate_base(const Problem& problem, const Request& request, Attempt& attempt) const;
+  void put_buffers_back_if_skipped(const ForwardState& before) const;
+  void look_at_gradients_again(const Problem& problem, const Request& request);
+  static void check_gradients(const Problem& problem);
+  static void check_before_probe(const Problem& problem, const Request& request, const at::Tensor& loss);
+  static void check_before_update(const Problem& problem, const Request& request);
+
+  // one_function.cpp: what is looked at in the first step that probes.
+  void check_base(const Request& request, Attempt& attempt);
+  void check_probe(const Request& request, const Attempt& attempt, const ProbeScope& scope,
+                   const at::Tensor& loss, const std::function<void(const Target&)>& move);
+  bool differ(const at::Tensor& a, const at::Tensor& b) const;
+
+  // arrangement.cpp: the numbers, and how the host learns of them.
+  void start(const Problem& problem, const Request& request, const at::Tensor& loss);
+  void finish(const kernels::Round& round);
+  bool knows_skip(const kernels::Round& round) const;
+  double rounding_of(const at::Tensor& loss) const;
+  std::int64_t source_step(const ProbePlan& plan);
+  void refresh();
+  void wait_for_steps() const;
+
+  Lanes& lanes_for(const Request& request) { return request.lanes != nullptr ? *request.lanes : lanes_; }
+  Passes passes() const { return {*backend_, *numbers_, items_}; }
+  static void note(const at::Tensor& loss, const at::Tensor& slot);
+
+  at::Device device_ = at::kCPU;
+  std::shared_ptr<Backend> backend_;
+  std::shared_ptr<Numbers> numbers_;
+  Items items_;
+  Lanes lanes_{std::vector<Lane>(1), false, 0};
+  std::unique_ptr<ForwardState> begun_state_;  // recorded by begin()
+  std::optional<c10::Stream> stream_;          // of the last step
+  std::int64_t layout_ = 0;
+  std::int64_t begun_ = 0;      // steps begun since the numbers were made
+  std::int64_t refreshed_ = 0;  // of them, those that `summary_` and `totals_` know
+  std::int64_t taken_ = 0;      // of them, those whose summaries were taken
+  bool open_ = false;           // probe() has begun a record that apply() will finish
+  bool checked_ = false;        // the first step that probes is over
+  bool is_one_function_ = true;
+  std::vector<double> last_lgi_;      // until there are numbers
+  std::vector<StepSummary> untaken_;  // of steps before the numbers were made
+  StepSummary summary_;
+  Totals totals_;
+};
+
+}  // namespace sadam::step

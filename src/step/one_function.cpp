@@ -1,0 +1,64 @@
+// What is looked at in the first step that probes, which may wait: are the evaluations of a step those of one
+// function, and does the loss see the weights that it is shown?
+#include <c10/util/Exception.h>
+#include <sadam/error.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attempt.h"
+#include "engine.h"
+#include "probe_scope.h"
+
+namespace sadam::step {
+
+/// By more than rounding: kernels may add up in another order the next time.
+bool Engine::differ(const at::Tensor& a, const at::Tensor& b) const {
+  const double x = a.item<double>();
+  const double y = b.item<double>();
+  if (!std::isfinite(x) || !std::isfinite(y)) return std::isfinite(x) != std::isfinite(y);
+  const double spacing = std::max(rounding_of(a), rounding_of(b)) * std::max(std::abs(x), std::abs(y));
+  return std::abs(x - y) > 128 * spacing;
+}
+
+void Engine::check_base(const Request& request, Attempt& attempt) {
+  if (checked_) return;
+  const auto again = evaluate_unmoved(request, attempt, /*is_shared=*/true);
+  attempt.fork.join();
+  is_one_function_ = !differ(again, numbers_->base());
+  if (is_one_function_) return;
+  lanes_.in_place = true;  // side by side they might also disturb each other
+  TORCH_WARN(
+      "sadam: evaluated twice at the same weights, the loss was ", numbers_->base().item<double>(),
+      " and then ", again.item<double>(),
+      ", so probes do not see one function: let the closure use the same batch each time and draw from "
+      "torch's default generator only, and protect() the buffers of every module that it runs.");
+}
+
+void Engine::check_probe(const Request& request, const Attempt& attempt, const ProbeScope& scope,
+                         const at::Tensor& loss, const std::function<void(const Target&)>& move) {
+  if (attempt.loss.defined() && loss.is_alias_of(attempt.loss))
+    throw Error(std::string(request.caller) +
+                ": the closure returned the same tensor twice: compute the loss inside it, each time that it "
+                "is called.");
+  auto& lanes = lanes_for(request);
+  if (!scope.is_replayed() || std::exchange(checked_, true) || !is_one_function_ || lanes.in_place) return;
+  attempt.fork.catch_up(scope.lane());
+  const auto slopes = numbers_->slopes().clone();  // moving along the step adds to one of them
+  at::Tensor in_place;
+  {
+    const ProbeScope again(scope, /*in_place=*/true);
+    move(again.target());
+    in_place = again.evaluate(request.parts);
+  }
+  numbers_->slopes().copy_(slopes);
+  if (!differ(loss, in_place)) return;
+  lanes_.in_place = true;
+  TORCH_WARN(
+      "sadam: the loss does not see the weights that probes show it, so from the next step on they are moved "
+      "in place, one probe after the other: let it read the parameters themselves, not views of them that "
+      "were kept, and write to nothing but registered buffers (GraphOptions().streams(0) says so "
+      "beforehand).");
+}
+
+}  // namespace sadam::step

@@ -1,0 +1,78 @@
+// A step as plain data: what is trained, by which rules, and what one step is asked for. Whoever fills this
+// in is a front end; the engine knows nothing else of it.
+#pragma once
+
+#include <sadam/directions.h>
+#include <sadam/statistic.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../kernels/step_numbers.h"
+#include "item.h"
+#include "loss.h"
+
+namespace sadam::step {
+
+/// How a step is probed: the options that belong to the whole optimizer.
+struct ProbePlan {
+  std::int64_t probes = 2;  ///< k
+  double radius = 0.01;     ///< δ
+  Directions directions = Directions::sphere;
+  DirectionSource source;  ///< overrides `directions` when set
+  Statistic statistic = Statistic::variance;
+  ProbeNoise noise = ProbeNoise::shared;
+  double lgi_eps = 1e-6;
+  double cap = 10;
+  std::int64_t interval = 1;
+  std::uint64_t seed = 0;
+  bool group_by_group = false;
+  bool monitor = false;
+
+  bool is_along_step() const { return directions == Directions::step && !source; }
+  bool is_shared() const { return noise == ProbeNoise::shared; }
+  bool wants_slopes() const { return statistic == Statistic::residual; }
+  /// Forward passes of a round.
+  std::int64_t evaluations() const { return is_along_step() ? 1 : probes; }
+};
+
+enum class Update { adam, prox_sgd };
+
+/// What is trained. A front end fills it in anew for each step: a model or its options may have changed.
+struct Problem {
+  Items items;                            ///< the trainable parameters of all groups, in order
+  std::vector<kernels::GroupRule> rules;  ///< one for each group
+  Update update = Update::adam;
+  std::optional<ProbePlan> plan;       ///< none: never probes
+  std::vector<at::Tensor> buffers;     ///< what evaluations may change and probes leave alone
+  std::vector<at::Tensor> parameters;  ///< those of all groups, frozen ones too
+  /// Fills in the state of an item that has a gradient; makes it if there is none yet.
+  std::function<void(Item&)> find_state;
+  /// "parameter 'conv.weight'": for messages.
+  std::function<std::string(const Item&)> name_of;
+
+  GroupRange all_groups() const { return {0, static_cast<std::int64_t>(rules.size())}; }
+};
+
+struct Lanes;
+
+/// What one step is asked for.
+struct Request {
+  /// The loss, or parts of it that add up, each evaluated and differentiated by itself. None: the gradients
+  /// are there already.
+  std::vector<LossClosure> parts;
+  /// Called once, after the probes and before the update: gradient clipping.
+  std::function<void()> before_update;
+  /// Brakes from outside, one for each group, instead of probes.
+  std::vector<double> brakes;
+  const char* caller = "step";  ///< for messages
+
+  // ---- for a step that is captured as a graph ----
+  Lanes* lanes = nullptr;  ///< where probes run; null: one after the other, on the current stream
+  bool rehearsal = false;  ///< everything up to the update; then all is put back
+};
+
+}  // namespace sadam::step

@@ -1,0 +1,162 @@
+#include "train/training.h"
+
+#include <sadam/adamw.h>
+#include <sadam/graphed_step.h>
+#include <sadam/prox_sgd.h>
+#include <sadam/s_adam.h>
+#include <torch/nn/module.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/serialize/archive.h>
+
+#include <utility>
+
+#include "base/quantities.h"
+#include "nn/classifier.h"
+#include "step/option_names.h"
+#include "train/evaluate.h"
+
+namespace sadam::train {
+namespace {
+
+SAdamOptions s_adam_options(const Recipe& recipe) {
+  const auto& r = recipe.optimizer;
+  return SAdamOptions(r.lr)
+      .betas({r.beta1, r.beta2})
+      .eps(r.eps)
+      .weight_decay(r.weight_decay)
+      .damping(r.damping)
+      .brake(value_in(kBrakeNames, r.brake, "optimizer.brake"))
+      .bias_correction(value_in(kBiasCorrectionNames, r.bias_correction, "optimizer.bias_correction"))
+      .damp_weight_decay(r.damp_decay)
+      .probes(r.probes)
+      .radius(r.radius)
+      .directions(value_in(kDirectionsNames, r.directions, "optimizer.directions"))
+      .statistic(value_in(kStatisticNames, r.statistic, "optimizer.statistic"))
+      .noise(value_in(kProbeNoiseNames, r.noise, "optimizer.noise"))
+      .lgi_eps(r.lgi_eps)
+      .cap(r.cap)
+      .interval(r.interval)
+      .group_by_group(r.group_by_group)
+      .seed(static_cast<std::uint64_t>(recipe.seed));
+}
+
+// AdamW that takes a factor on its step: S-Adam with its probes switched off.
+SAdamOptions braked_adamw_options(const OptimizerRecipe& r) {
+  return SAdamOptions(r.lr)
+      .betas({r.beta1, r.beta2})
+      .eps(r.eps)
+      .weight_decay(r.weight_decay)
+      .bias_correction(value_in(kBiasCorrectionNames, r.bias_correction, "optimizer.bias_correction"))
+      .damping(0);
+}
+
+AdamWOptions adamw_options(const OptimizerRecipe& r) {
+  return AdamWOptions(r.lr).betas({r.beta1, r.beta2}).eps(r.eps).weight_decay(r.weight_decay);
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const Recipe& recipe,
+                                          bool braked) {
+  const auto& r = recipe.optimizer;
+  if (r.name == "prox_sgd")
+    return std::make_unique<ProxSGD>(module, ProxSGDOptions(r.lr).momentum(r.momentum).l1(r.l1));
+  if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
+  if (r.name == "adamw") return std::make_unique<AdamW>(module, adamw_options(r));
+  return std::make_unique<SAdam>(module, s_adam_options(recipe));
+}
+
+bool is_on_gpu(const torch::nn::Module& module) { return module.parameters().front().is_cuda(); }
+
+}  // namespace
+
+Objective objective_of(nn::Classifier& network) {
+  return {network.shared_module(),
+          [&network](const TensorBatch& batch) { return cross_entropy(network.logits(batch[0]), batch[1]); },
+          [&network](const TensorBatch& batch) {
+            return TensorBatch{network.prepare(batch[0]), batch[1]};
+          }};
+}
+
+Training::Training(Objective objective, const Recipe& recipe, std::vector<double> brakes)
+    : objective_(std::move(objective)),
+      brakes_(std::move(brakes)),
+      braked_(!brakes_.empty() || recipe.control.kind != "none"),
+      clip_(recipe.train.clip) {
+  optimizer_ = make_optimizer(*objective_.module, recipe, braked_);
+  // What is clipped or accumulated is no one graph.
+  if (is_on_gpu(*objective_.module) && clip_ == 0 && recipe.train.accumulate == 1)
+    graphed_ = std::make_unique<GraphedStep>(objective_.module, *optimizer_, objective_.loss, GraphOptions(),
+                                             objective_.prepare);
+}
+
+Training::~Training() = default;
+
+void Training::step(const std::vector<TensorBatch>& batches, double lr) {
+  for (auto& group : optimizer_->param_groups()) group.options().set_lr(lr);
+  StepRequest request;
+  request.brake = next_brake();
+  if (graphed_ && request.brake) {
+    (*graphed_)(batches.front(), *request.brake);
+  } else if (graphed_) {
+    (*graphed_)(batches.front());
+  } else {
+    request.parts = losses_of(batches);
+    if (clip_ > 0) request.before_update = [this] { clip_gradients(); };
+    optimizer_->step(request);
+  }
+}
+
+std::vector<std::function<at::Tensor()>> Training::losses_of(const std::vector<TensorBatch>& batches) const {
+  double images = 0;
+  for (const auto& batch : batches) images += static_cast<double>(batch[1].size(0));
+  std::vector<std::function<at::Tensor()>> losses;
+  for (const auto& batch : batches) {
+    const double share = static_cast<double>(batch[1].size(0)) / images;
+    losses.emplace_back([this, share, prepared = objective_.prepare ? objective_.prepare(batch) : batch] {
+      return share == 1 ? objective_.loss(prepared) : objective_.loss(prepared) * share;
+    });
+  }
+  return losses;
+}
+
+std::optional<double> Training::next_brake() {
+  if (!braked_) return std::nullopt;
+  if (!braked_steps_) {
+    const auto& totals = optimizer_->totals();
+    braked_steps_ = static_cast<std::size_t>(totals.steps + totals.skipped);
+  }
+  return brakes_.at((*braked_steps_)++ % brakes_.size());
+}
+
+void Training::clip_gradients() const {
+  std::vector<at::Tensor> parameters;
+  for (const auto& group : optimizer_->param_groups())
+    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+  torch::nn::utils::clip_grad_norm_(parameters, clip_);
+}
+
+std::string Training::way_of_stepping() const {
+  if (!graphed_)
+    return is_on_gpu(*objective_.module) ? "steps are taken eagerly, because the recipe clips or accumulates"
+                                         : "";
+  if (!graphed_->is_captured()) return "steps are taken eagerly, because " + graphed_->why_not();
+  const auto streams = graphed_->streams();
+  if (streams == 0) return "a step is one CUDA graph";
+  return "a step is one CUDA graph, probes on " +
+         base::counted(static_cast<std::uint64_t>(streams), "stream");
+}
+
+void Training::save(torch::serialize::OutputArchive& archive) const {
+  optimizer_->save(archive);
+  if (braked_) archive.write("brakes", c10::IValue(brakes_));
+}
+
+void Training::load(torch::serialize::InputArchive& archive) {
+  optimizer_->load(archive);
+  braked_steps_.reset();
+  c10::IValue brakes;
+  if (braked_ && archive.try_read("brakes", brakes)) brakes_ = brakes.toDoubleVector();
+  if (braked_ && brakes_.empty())
+    throw Error("the checkpoint has no brakes and is of another run: start this one anew.");
+}
+
+}  // namespace sadam::train

@@ -1,0 +1,84 @@
+// The training of a network as a recipe says: its optimizer, clipping, the brakes of another run, and one
+// step after the other.
+#pragma once
+
+#include <sadam/step_summary.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/recipe/recipe.h"
+
+namespace at {
+class Tensor;
+}
+namespace torch::nn {
+class Module;
+}
+namespace torch::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace torch::serialize
+
+namespace sadam {
+class GraphedStep;
+class Optimizer;
+}  // namespace sadam
+namespace sadam::nn {
+class Classifier;
+}
+
+namespace sadam::train {
+
+/// Images and their labels, where the network is.
+using TensorBatch = std::vector<at::Tensor>;
+
+/// What is trained: a module, and what it is to make small.
+struct Objective {
+  std::shared_ptr<torch::nn::Module> module;
+  /// The mean over a batch that was prepared, computed anew at each call.
+  std::function<at::Tensor(const TensorBatch&)> loss;
+  /// Once for a batch, before all of its evaluations: what does not depend on the weights. May be null.
+  std::function<TensorBatch(const TensorBatch&)> prepare;
+};
+/// A classifier and its cross-entropy. The classifier must outlive it.
+Objective objective_of(nn::Classifier& network);
+
+class Training {
+ public:
+  /// `brakes`, if not empty, are used one after the other (and then again from the first) instead of probing.
+  /// They are saved and loaded with the rest, so that a control that goes on needs the S-Adam run no more: it
+  /// is made without them, and `load` brings them.
+  Training(Objective objective, const Recipe& recipe, std::vector<double> brakes);
+  ~Training();
+
+  /// One step on all of these batches, each by its share of the images. On a GPU it is not waited for.
+  void step(const std::vector<TensorBatch>& batches, double lr);
+
+  Optimizer& optimizer() { return *optimizer_; }
+
+  /// How the last step was taken, for the run's record; "" on the CPU, where there is but one way.
+  std::string way_of_stepping() const;
+
+  void save(torch::serialize::OutputArchive& archive) const;
+  void load(torch::serialize::InputArchive& archive);
+
+ private:
+  std::vector<std::function<at::Tensor()>> losses_of(const std::vector<TensorBatch>& batches) const;
+  std::optional<double> next_brake();
+  void clip_gradients() const;
+
+  Objective objective_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<double> brakes_;
+  bool braked_;  ///< by `brakes_`, which are still to be loaded if there are none
+  double clip_;
+  std::unique_ptr<GraphedStep> graphed_;     ///< on a GPU, where a step is one batch without clipping
+  std::optional<std::size_t> braked_steps_;  ///< steps taken with brakes; known from the first on
+};
+
+}  // namespace sadam::train
