@@ -30,7 +30,7 @@ struct Request;
 /// A step told in full, for loops that accumulate gradients, clip them, or bring a brake of their own.
 ///
 ///     sadam::StepRequest request;
-///     for (const auto& part : batch.parts()) request.parts.push_back([&] { return loss_of(part) / n; });
+///     for (const auto& part : parts) request.parts.push_back([&] { return loss_of(part) / parts.size(); });
 ///     request.before_update = [&] { torch::nn::utils::clip_grad_norm_(model->parameters(), 1.0); };
 ///     optimizer.step(request);
 struct StepRequest {
@@ -51,8 +51,9 @@ struct StepRequest {
 /// buffers stay as they are; `summary()` and `totals()` say so, and a warning at the first, tenth, hundredth
 /// …
 ///
-/// If anything is thrown during a step, weights, moments, protected buffers and torch's generators are as
-/// before it, and the gradients are cleared.
+/// If anything is thrown during a step with a closure, weights, moments, protected buffers and torch's
+/// generators are as before it, and the gradients are cleared. (Where groups take turns, the updates of those
+/// before the one that failed stand.)
 ///
 /// On a GPU a step only enqueues work: loss, ρ, brake and the decision to skip stay on the device.
 /// `summary()`, `totals()` and `take_summaries()` wait for it and fetch them, and so does saving.
@@ -71,7 +72,8 @@ class Optimizer : public torch::optim::Optimizer {
   void add_param_group(const torch::optim::OptimizerParamGroup& group);
 
   /// Lets go of the gradients, with every libtorch: a parameter that a step does not use is then left alone.
-  void zero_grad();
+  /// False: sets them to zero.
+  void zero_grad(bool set_to_none = true);
 
   torch::Tensor step(LossClosure closure = nullptr) override = 0;
   /// A step told in full. Returns the loss: the sum of the parts.
@@ -135,7 +137,7 @@ class Optimizer : public torch::optim::Optimizer {
   void fetch_states() const;
   /// What follows a step: on the CPU its numbers are there at once.
   void after_step() const;
-  step::Engine& engine() const { return *engine_; }
+  step::Engine& engine() const;
 
  private:
   friend class GraphedStep;

@@ -6,6 +6,7 @@
 #include <sadam/optimizer.h>
 #include <sadam/s_adam_options.h>
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,8 +32,9 @@ struct Brakes {
 ///     for (auto& batch : *loader)
 ///       optimizer.step([&] { return cross_entropy(model->forward(batch.data), batch.target); });
 ///
-/// The closure is evaluated 1 + k times in a step: once with gradients, then without at each probe. It
-/// returns the loss and does nothing else. After the step, `summary()` has every number.
+/// The closure is evaluated 1 + k times in a step: once with gradients, then without at each probe (and twice
+/// or three times more in the first step that probes, which is checked). It returns the loss and does nothing
+/// else. After the step, `summary()` has every number.
 class SAdam : public Optimizer {
  public:
   /// All parameters of the module (tied ones once); its buffers are protected from the probes.
@@ -72,6 +74,7 @@ class SAdam : public Optimizer {
   /// order. (In `f(0) + f(1)` C++ may evaluate either first, and draw their dropout masks the other way
   /// round.)
   Brakes probe(const std::vector<LossClosure>& parts, const torch::Tensor& loss = {});
+  Brakes probe(std::initializer_list<LossClosure> parts, const torch::Tensor& loss = {});
 
   /// Applies the update from the parameters' gradients with the brakes that `probe` returned, or one of the
   /// caller's.

@@ -71,8 +71,6 @@ torch::Tensor GraphedStep::take(const Inputs& inputs, const double* brake) {
   auto& optimizer = *parts_->optimizer;
   auto& settings = parts_->settings;
   const auto device = device_of(optimizer);
-  if (brake != nullptr && dynamic_cast<SAdam*>(&optimizer) == nullptr)
-    throw Error("GraphedStep: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
   if (brake != nullptr) optim::require_at_least_zero(*brake, "GraphedStep: ", "brake");
   if (device != settings.device) {  // the model was moved
     parts_->graphs.reset();

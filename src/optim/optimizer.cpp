@@ -1,3 +1,4 @@
+#include <ATen/MemoryOverlap.h>
 #include <sadam/optimizer.h>
 #include <torch/nn/module.h>
 
@@ -27,6 +28,11 @@ Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
 Optimizer::Optimizer(Optimizer&&) noexcept = default;
 Optimizer::~Optimizer() = default;
 
+step::Engine& Optimizer::engine() const {
+  if (!engine_) throw Error("this optimizer was moved from: use the one that it was moved to.");
+  return *engine_;
+}
+
 void Optimizer::adopt(const torch::nn::Module& module) {
   for (const auto& entry : module.named_parameters())
     names_[entry.value().unsafeGetTensorImpl()] = entry.key();
@@ -37,12 +43,23 @@ void Optimizer::protect(const std::vector<torch::Tensor>& buffers) {
   std::unordered_set<const void*> known;
   for (const auto& group : param_groups())
     for (const auto& parameter : group.params()) known.insert(parameter.unsafeGetTensorImpl());
+  const auto overlaps_a_parameter = [&](const torch::Tensor& buffer) {
+    for (const auto& group : param_groups())
+      for (const auto& parameter : group.params())
+        if (buffer.layout() == torch::kStrided && buffer.is_alias_of(parameter)) {
+          const auto status =
+              at::get_overlap_status(buffer.unsafeGetTensorImpl(), parameter.unsafeGetTensorImpl());
+          if (status == at::MemOverlapStatus::Full || status == at::MemOverlapStatus::Partial) return true;
+        }
+    return false;
+  };
   for (const auto& buffer : buffers) {
     if (!buffer.defined())
       throw Error("protect: one of the tensors is undefined, so there is nothing to protect: pass buffers.");
-    if (known.count(buffer.unsafeGetTensorImpl()) > 0)
+    if (known.count(buffer.unsafeGetTensorImpl()) > 0 || overlaps_a_parameter(buffer))
       throw Error(
-          "protect: one of the tensors is a parameter, which probes move and put back: pass buffers only.");
+          "protect: one of the tensors is a parameter, or a view of one, which probes show elsewhere: pass "
+          "buffers only.");
   }
   for (const auto& buffer : buffers_) known.insert(buffer.unsafeGetTensorImpl());
   for (const auto& buffer : buffers)
@@ -58,9 +75,14 @@ void Optimizer::add_param_group(const OptimizerParamGroup& group) {
   torch::optim::Optimizer::add_param_group(groups.back());
 }
 
-void Optimizer::zero_grad() {
+void Optimizer::zero_grad(bool set_to_none) {
   for (auto& group : param_groups())
-    for (auto& parameter : group.params()) parameter.mutable_grad().reset();
+    for (auto& parameter : group.params()) {
+      if (set_to_none)
+        parameter.mutable_grad().reset();
+      else if (parameter.grad().defined())
+        parameter.mutable_grad() = torch::zeros_like(parameter.grad());
+    }
 }
 
 // ---- steps ------------------------------------------------------------------------------------------------
@@ -82,10 +104,9 @@ step::Problem Optimizer::problem() {
       first += static_cast<std::uint64_t>(parameters[i].numel());
     }
   }
-  // A model that was moved takes its moments along, and their counts.
-  if (problem.parameters.front().device() != engine_->device()) fetch_states();
   problem.buffers = buffers_;
   problem.find_state = [this](step::Item& item) { find_state(item); };
+  problem.set_updates = [this](const step::Item& item) { set_updates(item); };
   problem.name_of = [this](const step::Item& item) {
     return name_of(static_cast<std::size_t>(item.group), static_cast<std::size_t>(item.index));
   };
@@ -97,7 +118,7 @@ torch::Tensor Optimizer::run(const step::Request& request) {
   const auto what = problem();
   torch::Tensor loss;
   try {
-    loss = engine_->step(what, request);
+    loss = engine().step(what, request);
   } catch (...) {
     if (what.parameters.front().is_cpu()) fetch_states();  // earlier groups may have been updated
     throw;
@@ -117,10 +138,7 @@ torch::Tensor Optimizer::step(const StepRequest& request) {
   for (const auto& part : request.parts)
     if (!part) throw Error(std::string(name()) + "::step: a part of the loss is no function: pass closures.");
   if (request.brake) {
-    if (std::string(name()) != "SAdam")
-      throw Error(std::string(name()) +
-                  "::step: only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
-    optim::require_at_least_zero(*request.brake, "SAdam::step: ", "brake");
+    optim::require_at_least_zero(*request.brake, std::string(name()) + "::step: ", "brake");
     wanted.brakes.assign(param_groups().size(), *request.brake);
   }
   return run(wanted);
@@ -131,30 +149,30 @@ void Optimizer::after_step() const {
     for (const auto& parameter : group.params()) {
       if (!parameter.is_cpu()) return;  // when somebody asks
       fetch_states();
-      warn_of_skips(engine_->totals().skipped);
+      warn_of_skips(engine().totals().skipped);
       return;
     }
 }
 
 void Optimizer::fetch_states() const {
-  for (const auto& item : engine_->updated_items()) const_cast<Optimizer*>(this)->set_updates(item);
+  for (const auto& item : engine().updated_items()) const_cast<Optimizer*>(this)->set_updates(item);
 }
 
 // ---- what happened ----------------------------------------------------------------------------------------
 
 const StepSummary& Optimizer::summary() const {
-  warn_of_skips(engine_->totals().skipped);
-  return engine_->summary();
+  warn_of_skips(engine().totals().skipped);
+  return engine().summary();
 }
 
 const Totals& Optimizer::totals() const {
-  warn_of_skips(engine_->totals().skipped);
-  return engine_->totals();
+  warn_of_skips(engine().totals().skipped);
+  return engine().totals();
 }
 
 std::vector<StepSummary> Optimizer::take_summaries() {
-  warn_of_skips(engine_->totals().skipped);
-  return engine_->take_summaries();
+  warn_of_skips(engine().totals().skipped);
+  return engine().take_summaries();
 }
 
 void Optimizer::warn_of_skips(std::int64_t skipped) const {
@@ -227,7 +245,7 @@ void Optimizer::load(InputArchive& archive) {
     for (std::size_t i = 0; i < param_groups()[g].params().size(); ++i)
       if (states[g][i]) state()[optim::state_key(param_groups()[g].params()[i])] = std::move(states[g][i]);
   }
-  engine_->restore(totals, std::move(last_lgi));
+  engine().restore(totals, std::move(last_lgi));
   next_warning_ = 1;
   while (next_warning_ <= totals.skipped) next_warning_ *= 10;
 }

@@ -135,6 +135,10 @@ Brakes SAdam::probe(const LossClosure& loss_fn, const torch::Tensor& loss) {
   return probe(std::vector<LossClosure>{loss_fn}, loss);
 }
 
+Brakes SAdam::probe(std::initializer_list<LossClosure> parts, const torch::Tensor& loss) {
+  return probe(std::vector<LossClosure>(parts), loss);
+}
+
 Brakes SAdam::probe(const std::vector<LossClosure>& parts, const torch::Tensor& loss) {
   const bool complete =
       std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part != nullptr; });

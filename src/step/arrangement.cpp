@@ -18,6 +18,12 @@ bool is_same_item(const Item& a, const Item& b) {
          a.t == b.t && a.first_moment.is_same(b.first_moment) && a.second_moment.is_same(b.second_moment);
 }
 
+// As far as can be seen without its state.
+bool is_unchanged(const Item& now, const Item& then) {
+  return now.parameter.is_same(then.parameter) && now.parameter.data_ptr() == then.data &&
+         now.group == then.group && now.is_trained() == then.first_moment.defined();
+}
+
 }  // namespace
 
 void Engine::use(const Problem& problem) {
@@ -37,22 +43,20 @@ void Engine::arrange(const Problem& problem, const std::vector<double>& brakes) 
     shape.probes = problem.plan->evaluations() * (problem.plan->group_by_group ? shape.groups : 1);
     shape.slopes = problem.plan->wants_slopes();
   }
+  const bool new_numbers = !numbers_ || !(numbers_->shape() == shape) || numbers_->device() != device_;
+  // Before moments are made or converted: the states learn of the updates that they have had.
+  if (new_numbers ||
+      !std::equal(problem.items.begin(), problem.items.end(), items_.begin(), items_.end(), is_unchanged))
+    for (const auto& item : updated_items()) problem.set_updates(item);
   auto items = problem.items;
   for (auto& item : items) {
     item.data = item.parameter.data_ptr();
     if (item.is_trained()) problem.find_state(item);
   }
-  const bool new_numbers = !numbers_ || !(numbers_->shape() == shape) || numbers_->device() != device_;
   if (new_numbers || !std::equal(items.begin(), items.end(), items_.begin(), items_.end(), is_same_item)) {
     if (backend_->is_recording())
       throw Error("the loss does not use the same parameters every time that it is called.");
     ++layout_;
-    // The front end may not have heard of the last updates.
-    auto counted = items;
-    const auto known = updated_items();
-    for (auto& item : counted)
-      for (const auto& old : known)
-        if (item.first_moment.defined() && item.first_moment.is_same(old.first_moment)) item.t = old.t;
     if (new_numbers) {
       refresh();
       untaken_ = take_summaries();
@@ -65,7 +69,7 @@ void Engine::arrange(const Problem& problem, const std::vector<double>& brakes) 
       open_ = false;
     }
     items_.clear();  // should there be no memory for them, the next call tries again
-    numbers_->set_items(counted);
+    numbers_->set_items(items);
     items_ = std::move(items);
   }
   auto rules = problem.rules;
@@ -181,6 +185,7 @@ void Engine::restore(const Totals& totals, std::vector<double> last_lgi) {
   items_.clear();
   begun_state_.reset();
   untaken_.clear();
+  summary_ = {};
   totals_ = totals;
   last_lgi_ = std::move(last_lgi);
   begun_ = refreshed_ = taken_ = 0;

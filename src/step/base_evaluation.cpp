@@ -4,7 +4,10 @@
 #include <ATen/core/grad_mode.h>
 #include <sadam/error.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "attempt.h"
 #include "engine.h"
@@ -16,6 +19,17 @@ bool has_gradients(const std::vector<at::Tensor>& parameters) {
   for (const auto& parameter : parameters)
     if (parameter.grad().defined()) return true;
   return false;
+}
+
+// Another one after a closure means that it called backward itself.
+std::vector<std::pair<const void*, std::uint32_t>> versions_of_gradients(
+    const std::vector<at::Tensor>& parameters) {
+  std::vector<std::pair<const void*, std::uint32_t>> versions;
+  for (const auto& parameter : parameters)
+    if (parameter.grad().defined())
+      versions.emplace_back(parameter.grad().unsafeGetTensorImpl(),
+                            parameter.grad().unsafeGetTensorImpl()->version_counter().current_version());
+  return versions;
 }
 
 void check_base_loss(const at::Tensor& loss, at::Device device, const std::string& caller) {
@@ -34,19 +48,18 @@ void check_base_loss(const at::Tensor& loss, at::Device device, const std::strin
 /// starts, unless they need what it leaves.
 void Engine::evaluate_base(const Problem& problem, const Request& request, Attempt& attempt) const {
   const std::string caller = request.caller;
-  // Without gradients at the start, a gradient after the closure means that it called backward itself.
   attempt.clear_gradients();
   attempt.fork.mark();
   attempt.before.draws.begin_base(request.brakes.empty() && is_due(problem, problem.all_groups()));
   for (const auto& part : request.parts) {
-    const bool is_first = &part == &request.parts.front();
     const bool is_last = &part == &request.parts.back();
     // Torch's cache of weights that were cast does not notice that the last step changed them.
     at::autocast::clear_cache();
     const at::AutoGradMode with_gradients(true);
+    const auto gradients = versions_of_gradients(problem.parameters);
     const auto loss = part();
     check_base_loss(loss, device_, caller);
-    if (is_first && has_gradients(problem.parameters))
+    if (versions_of_gradients(problem.parameters) != gradients)
       throw Error(caller +
                   ": the closure called backward itself: let it return the loss and do nothing else, the "
                   "optimizer clears gradients and calls backward.");
@@ -62,6 +75,12 @@ void Engine::evaluate_base(const Problem& problem, const Request& request, Attem
     throw Error(caller +
                 ": no parameter of the optimizer received a gradient: compute the loss from the model that "
                 "it trains.");
+}
+
+void Engine::check_request(const Problem& problem, const Request& request) {
+  if (!request.brakes.empty() && !problem.plan)
+    throw Error(std::string(request.caller) +
+                ": only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
 }
 
 void Engine::check_gradients(const Problem& problem) {

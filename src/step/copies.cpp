@@ -5,6 +5,8 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <exception>
 #include <map>
 
@@ -83,7 +85,8 @@ void Swap::point(const at::Tensor& tensor, const at::Tensor& to) {
   auto* const impl = tensor.unsafeGetTensorImpl();
   pointed_.push_back({tensor, tensor.variable_data(), impl->version_counter()});
   tensor.set_data(to);
-  impl->set_version_counter(c10::VariableVersion(0));
+  static std::atomic<std::uint32_t> unused{1U << 30};  // whoever remembers a version has not seen it
+  impl->set_version_counter(c10::VariableVersion(unused++));
 }
 
 Swap::~Swap() {

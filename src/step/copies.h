@@ -22,6 +22,7 @@ class Copies {
   /// Makes them like `tensors`. Cheap when they are already.
   void fit(const std::vector<at::Tensor>& tensors);
   const at::Tensor& operator[](std::size_t i) const { return copies_[i]; }
+  const std::vector<at::Tensor>& tensors() const { return copies_; }
   void release() { copies_.clear(); }
   /// What `fit` would take.
   static std::int64_t bytes_for(const std::vector<at::Tensor>& tensors);

@@ -20,6 +20,9 @@ namespace sadam::step {
 at::Tensor Engine::step(const Problem& problem, const Request& request) {
   if (request.parts.empty()) return apply(problem, request), at::Tensor();
   use(problem);
+  check_request(problem, request);
+  begun_state_.reset();
+  open_ = false;
   const c10::DeviceGuard guard(device_);
   Attempt attempt(problem, *backend_, lanes_for(request), device_);
   evaluate_base(problem, request, attempt);  // f(w) and g = ∇f(w)
@@ -28,7 +31,7 @@ at::Tensor Engine::step(const Problem& problem, const Request& request) {
   passes().count_non_finite_gradients();
   for (auto& round : rounds_of(problem, request, attempt.loss)) {
     run_probes(problem, request, attempt, round);  // f(w + δuᵢ)
-    if (request.rehearsal) return attempt.loss;    // all of it is put back
+    if (request.rehearsal) continue;               // all of it is put back
     if (round.opens && request.before_update && !knows_skip(round)) {
       request.before_update();
       look_at_gradients_again(problem, request);
@@ -36,6 +39,8 @@ at::Tensor Engine::step(const Problem& problem, const Request& request) {
     finish(round);           // Dᵢ, ρ, e^{−λρ}; whether the step is skipped
     update(problem, round);  // m, v, w
   }
+  checked_ = checked_ || attempt.has_base;
+  if (request.rehearsal) return attempt.loss;
   put_buffers_back_if_skipped(attempt.before);
   attempt.is_over = true;
   return attempt.loss;
@@ -106,7 +111,8 @@ void Engine::run_probes(const Problem& problem, const Request& request, Attempt&
     const auto loss = scope.evaluate(request.parts);
     note(loss, numbers_->probed(slot));
     round.rounding = std::max(round.rounding, rounding_of(loss));
-    check_probe(request, attempt, scope, loss, move);
+    refuse_constant(request, attempt, loss);
+    if (i == 0 && !checked_) check_swap(request, attempt, scope, slot, move);
     if (plan.wants_slopes() && !plan.is_along_step() && !side_by_side) passes().add_slope(plan, u, slot);
   }
   if (plan.wants_slopes() && !plan.is_along_step() && side_by_side)  // beside the probes
@@ -170,13 +176,14 @@ StepSummary Engine::probe(const Problem& problem, const Request& request, const 
   // Without begin() the caller's forward pass cannot be replayed, so its f(w) is of another function.
   const bool replayable = begun_state_ != nullptr || !problem.plan->is_shared();
   Attempt attempt(problem, *backend_, lanes_, device_, std::move(begun_state_));
-  attempt.before.draws.end_base();
+  attempt.before.draws.end_base(/*just_now=*/false);
   attempt.is_watched = replayable;
   if (replayable) attempt.loss = loss;
   start(problem, request, loss);
   auto round = rounds_of(problem, request, loss).front();
   round.applies = round.closes = false;
   run_probes(problem, request, attempt, round);
+  checked_ = checked_ || attempt.has_base;
   if (!replayable && attempt.has_base) note(numbers_->base(), numbers_->loss());
   finish(round);
   open_ = true;

@@ -68,8 +68,9 @@ class Engine {
   bool is_due(const Problem& problem, GroupRange groups) const;
   /// A graph was launched that has taken a step.
   void count_step();
-  /// The loss was found to want weights that are moved in place.
+  /// Whether probes move the weights in place: because the loss was found to want it, or is known to.
   bool wants_in_place() const { return lanes_.in_place; }
+  void move_in_place() { lanes_.in_place = true; }
 
  private:
   // engine.cpp: the algorithm.
@@ -85,14 +86,16 @@ class Engine {
   void evaluate_base(const Problem& problem, const Request& request, Attempt& attempt) const;
   void put_buffers_back_if_skipped(const ForwardState& before) const;
   void look_at_gradients_again(const Problem& problem, const Request& request);
+  static void check_request(const Problem& problem, const Request& request);
   static void check_gradients(const Problem& problem);
   static void check_before_probe(const Problem& problem, const Request& request, const at::Tensor& loss);
   static void check_before_update(const Problem& problem, const Request& request);
 
   // one_function.cpp: what is looked at in the first step that probes.
   void check_base(const Request& request, Attempt& attempt);
-  void check_probe(const Request& request, const Attempt& attempt, const ProbeScope& scope,
-                   const at::Tensor& loss, const std::function<void(const Target&)>& move);
+  void check_swap(const Request& request, const Attempt& attempt, const ProbeScope& scope, std::int64_t slot,
+                  const std::function<void(const Target&)>& move);
+  static void refuse_constant(const Request& request, const Attempt& attempt, const at::Tensor& loss);
   bool differ(const at::Tensor& a, const at::Tensor& b) const;
 
   // arrangement.cpp: the numbers, and how the host learns of them.

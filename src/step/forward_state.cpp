@@ -17,9 +17,10 @@ bool is_alike(const at::Tensor& buffer, const at::Tensor& copy) {
 
 ForwardState::ForwardState(const std::vector<at::Tensor>& buffers, const Backend& backend)
     : draws(backend.generators()), buffers_(buffers) {
-  const at::NoGradGuard no_grad;
-  copies_.reserve(buffers.size());
-  for (const auto& buffer : buffers) copies_.push_back(buffer.detach().clone());
+  copies_.fit(buffers);
+  TensorPairs pairs;
+  for (std::size_t i = 0; i < buffers.size(); ++i) pairs.emplace_back(copies_[i], buffers[i].variable_data());
+  copy_tensors(backend, pairs);
 }
 
 void ForwardState::restore_buffers(const Backend& backend, const std::int64_t* only_if) const {

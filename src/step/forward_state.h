@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "copies.h"
 #include "generators.h"
 
 namespace sadam::step {
@@ -22,7 +23,7 @@ class ForwardState {
 
   const std::vector<at::Tensor>& buffers() const { return buffers_; }
   /// Their copies.
-  const std::vector<at::Tensor>& copies() const { return copies_; }
+  const std::vector<at::Tensor>& copies() const { return copies_.tensors(); }
 
   /// Puts the buffers back, bit for bit and without touching version counters; with `only_if`, only where
   /// that is not 0 where the kernels run. Those that an evaluation replaced by tensors of another kind or
@@ -34,7 +35,7 @@ class ForwardState {
 
  private:
   std::vector<at::Tensor> buffers_;
-  std::vector<at::Tensor> copies_;
+  Copies copies_;
 };
 
 }  // namespace sadam::step

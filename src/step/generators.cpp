@@ -113,42 +113,47 @@ bool is_same_position(const at::Tensor& a, const at::Tensor& b) {
 Draws::Draws(std::vector<GeneratorAccess> generators) {
   for (auto& access : generators) {
     auto before = access.position();
-    generators_.push_back({std::move(access), std::move(before), {}, {}});
+    generators_.push_back({std::move(access), std::move(before), false, {}, {}});
   }
 }
 
-void Draws::end_base() {
+void Draws::end_base(bool just_now) {
   if (!watch_) return;
-  for (auto& generator : generators_)
-    if (watch_->drew_on(generator.access.device)) generator.after_base = generator.access.position();
+  for (auto& generator : generators_) {
+    generator.drew = watch_->drew_on(generator.access.device);
+    if (generator.drew && just_now) generator.after_base = generator.access.position();
+  }
   watch_.reset();
 }
 
 void Draws::rest_here() {
   for (auto& generator : generators_)
-    if (generator.after_base.defined()) generator.rest = generator.access.position();
+    if (generator.drew) generator.rest = generator.access.position();
 }
 
 void Draws::rest_at_start() {
   for (auto& generator : generators_)
-    if (generator.after_base.defined()) generator.rest = generator.before;
+    if (generator.drew) generator.rest = generator.before;
 }
 
 void Draws::replay() const {
   for (const auto& generator : generators_)
-    if (generator.after_base.defined()) generator.access.set(generator.before);
+    if (generator.drew) generator.access.set(generator.before);
 }
 
 void Draws::check_replay() const {
-  for (const auto& generator : generators_)
-    if (generator.after_base.defined() &&
-        !is_same_position(generator.access.position(), generator.after_base)) {
+  for (auto& generator : generators_) {
+    if (!generator.drew) continue;
+    const auto position = generator.access.position();
+    if (!generator.after_base.defined()) generator.after_base = position;
+    if (!is_same_position(position, generator.after_base)) {
       TORCH_WARN_ONCE(
           "sadam: a probe drew other random numbers than the base evaluation, so the two are not one "
           "function: "
           "let no other thread draw from torch's default generator during a step (give data loaders "
           "generators of their own), and let the loss draw the same each time.");
     }
+  }
 }
 
 void Draws::after_probes() const {
@@ -158,8 +163,7 @@ void Draws::after_probes() const {
 
 void Draws::restore() const {
   for (const auto& generator : generators_)
-    if (!is_watched_ || generator.after_base.defined() ||
-        (watch_ && watch_->drew_on(generator.access.device)))
+    if (!is_watched_ || generator.drew || (watch_ && watch_->drew_on(generator.access.device)))
       generator.access.set(generator.before);
 }
 

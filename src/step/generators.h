@@ -50,7 +50,8 @@ class Draws {
     if (is_replayed) watch_ = std::make_unique<DrawWatch>(generators_.size() > 1);
     is_watched_ = is_replayed;
   }
-  void end_base();
+  /// If it has ended earlier, where that was is learnt from the first probe.
+  void end_base(bool just_now = true);
   /// Where to be after the probes: here, as the backward pass may have drawn, too; or as before all of it.
   void rest_here();
   void rest_at_start();
@@ -65,10 +66,11 @@ class Draws {
   struct Generator {
     GeneratorAccess access;
     at::Tensor before;
-    at::Tensor after_base;  ///< undefined: the base evaluation drew nothing from it
+    bool drew = false;      ///< the base evaluation, from it
+    at::Tensor after_base;  ///< where that left it
     at::Tensor rest;
   };
-  std::vector<Generator> generators_;
+  mutable std::vector<Generator> generators_;  // a probe may tell where the base evaluation ended
   std::unique_ptr<DrawWatch> watch_;
   bool is_watched_ = true;
 };

@@ -4,6 +4,7 @@ namespace sadam::step {
 
 at::Tensor eager_step(const GraphSettings& settings, const GraphStep& asked) {
   const auto prepared = settings.prepare ? settings.prepare(asked.inputs) : asked.inputs;
+  if (settings.streams == 0) settings.engine->move_in_place();
   Request request;
   request.caller = "GraphedStep";
   request.parts = {[&] { return settings.loss(prepared); }};

@@ -280,12 +280,26 @@ void Passes::update_as(Update kind, GroupRange groups) const {
   for (const auto* item : updated) item->parameter.unsafeGetTensorImpl()->bump_version();
 }
 
+namespace {
+
+// Of an expanded pattern, which has elements in one place of memory, only the first of those.
+at::Tensor without_repetition(at::Tensor tensor, const at::Tensor& pattern) {
+  if (pattern.layout() != at::kStrided || tensor.sizes() != pattern.sizes()) return tensor;
+  for (std::int64_t d = 0; d < pattern.dim(); ++d)
+    if (pattern.stride(d) == 0 && pattern.size(d) > 1) tensor = tensor.narrow(d, 0, 1);
+  return tensor;
+}
+
+}  // namespace
+
 void copy_tensors(const Backend& backend, const TensorPairs& to_from, const std::int64_t* only_if) {
   const at::NoGradGuard no_grad;
   kernels::Copy launch;
   launch.only_if = only_if;
   launch.place = backend.place();
-  for (const auto& [to, from] : to_from) {
+  for (const auto& [to_all, from_all] : to_from) {
+    const auto to = without_repetition(to_all, to_all);
+    const auto from = without_repetition(from_all, to_all);
     const bool plain = to.layout() == at::kStrided && from.layout() == at::kStrided &&
                        to.scalar_type() == from.scalar_type() && to.sizes() == from.sizes() &&
                        to.device() == from.device();

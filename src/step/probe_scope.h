@@ -21,8 +21,8 @@ class ProbeScope {
   ProbeScope(const Backend& backend, Lane& lane, bool in_place, const Items& items, GroupRange groups,
              const ForwardState* replay);
   /// The same once more, after that one's evaluation.
-  ProbeScope(const ProbeScope& other, bool in_place)
-      : ProbeScope(other.backend_, other.lane_, in_place, other.items_, other.groups_, other.replay_) {}
+  ProbeScope(const ProbeScope& other, bool in_place, const ForwardState* replay)
+      : ProbeScope(other.backend_, other.lane_, in_place, other.items_, other.groups_, replay) {}
   ~ProbeScope();
   ProbeScope(const ProbeScope&) = delete;
   ProbeScope& operator=(const ProbeScope&) = delete;
@@ -30,7 +30,13 @@ class ProbeScope {
   /// Where the moved weights are made from and where they go.
   const Target& target() const { return target_; }
 
+  /// f at the weights themselves, from another state.
+  at::Tensor evaluate_unmoved(const std::vector<LossClosure>& parts, const ForwardState& from) const {
+    return ProbeScope(backend_, lane_, false, items_, {}, &from).evaluate(parts);
+  }
+
   const Lane& lane() const { return lane_; }
+  bool is_in_place() const { return in_place_; }
   bool is_replayed() const { return replay_ != nullptr; }
 
   /// f there: the sum of the parts, no graph.

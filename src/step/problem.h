@@ -51,6 +51,8 @@ struct Problem {
   std::vector<at::Tensor> parameters;  ///< those of all groups, frozen ones too
   /// Fills in the state of an item that has a gradient; makes it if there is none yet.
   std::function<void(Item&)> find_state;
+  /// Tells how many updates an item has had, where the front end may not have heard of them.
+  std::function<void(const Item&)> set_updates;
   /// "parameter 'conv.weight'": for messages.
   std::function<std::string(const Item&)> name_of;
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "support/models.h"
+#include "support/refusal.h"
 
 namespace sadam {
 namespace {
@@ -321,6 +322,40 @@ TEST(BadInput, ALossOfAnotherModelIsRefusedAndChangesNothing) {
                  {"no parameter", "gradient"});
   expect_same_bits(before, net->parameters());
   EXPECT_EQ(optimizer.totals().steps, 0);
+}
+
+TEST(BadInput, AnOptimizerThatWasMovedFromSaysSoWhateverItIsAsked) {
+  auto w = torch::ones({2}).set_requires_grad(true);
+  AdamW first({w}, AdamWOptions(1e-2));
+  const AdamW second(std::move(first));
+  EXPECT_TRUE(says(refusal([&] { first.summary(); }), "moved from"));
+  EXPECT_TRUE(says(refusal([&] { first.totals(); }), "moved from"));
+  EXPECT_TRUE(says(refusal([&] { first.take_summaries(); }), "moved from"));
+  EXPECT_EQ(second.totals().steps, 0);
+}
+
+TEST(BadProtect, RefusesAViewOfAParameterAndTakesItsNeighbour) {
+  auto flat = torch::ones({6});
+  auto w = flat.narrow(0, 0, 4).detach().set_requires_grad(true);
+  SAdam optimizer(std::vector<torch::Tensor>{w}, SAdamOptions(1e-2));
+  EXPECT_TRUE(says(refusal([&] { optimizer.protect({flat.narrow(0, 3, 2)}); }), "view of one"));
+  optimizer.protect({flat.narrow(0, 4, 2)});
+}
+
+TEST(BadRequest, APartThatCallsBackwardIsRefusedWhicheverItIs) {
+  for (const std::size_t bad : {0, 1}) {
+    auto w = torch::ones({2}).set_requires_grad(true);
+    AdamW optimizer({w}, AdamWOptions(1e-2));
+    StepRequest request;
+    for (std::size_t i = 0; i < 2; ++i)
+      request.parts.push_back([&, i] {
+        auto loss = w.square().sum();
+        if (i == bad) loss.backward({}, /*retain_graph=*/true);
+        return loss;
+      });
+    EXPECT_TRUE(says(refusal([&] { optimizer.step(request); }), "called backward itself")) << bad;
+    expect_same_bits({torch::ones({2})}, {w});
+  }
 }
 
 }  // namespace

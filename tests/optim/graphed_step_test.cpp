@@ -154,5 +154,22 @@ TEST(GraphedStepOnTheCpu, RefusesAnOptimizerThatWasMovedAway) {
   expect_refused([&] { step({batch.inputs, batch.targets}); }, {"moved"});
 }
 
+TEST(GraphedStepOnTheCpu, WithoutStreamsMovesTheWeightsInPlace) {
+  struct NetImpl : torch::nn::Module {
+    NetImpl() { w = register_parameter("w", torch::ones({3})); }
+    torch::Tensor w;
+  };
+  auto net = std::make_shared<NetImpl>();
+  const auto view = net->w.view({-1});
+  SAdam optimizer(*net, SAdamOptions(0).weight_decay(0));
+  GraphedStep step(
+      net, optimizer, [&](const GraphedStep::Inputs&) { return view.square().sum(); },
+      GraphOptions().streams(0));
+  const CapturedWarnings warnings;
+  step({});
+  EXPECT_TRUE(warnings.sentences().empty()) << warnings.sentences().front();
+  EXPECT_NE(optimizer.summary().differences.at(0), 0);
+}
+
 }  // namespace
 }  // namespace sadam

@@ -34,12 +34,15 @@ TEST(SAdam, ReferenceProbesGroupAfterGroup) {
   groups.emplace_back(std::vector<torch::Tensor>{b});
   SAdam optimizer(groups, SAdamOptions::reference(0.1));
   std::vector<std::pair<bool, bool>> moved;  // of a and b, at each evaluation
-  const auto a0 = a.detach().clone();
-  const auto b0 = b.detach().clone();
-  optimizer.step([&] {
-    moved.emplace_back(!torch::equal(a, a0), !torch::equal(b, b0));
-    return a.abs().sum() + (b * b).sum();
-  });
+  for (int i = 0; i < 2; ++i) {              // the first step is looked at more closely
+    moved.clear();
+    const auto a0 = a.detach().clone();
+    const auto b0 = b.detach().clone();
+    optimizer.step([&] {
+      moved.emplace_back(!torch::equal(a, a0), !torch::equal(b, b0));
+      return a.abs().sum() + (b * b).sum();
+    });
+  }
   using Pair = std::pair<bool, bool>;
   ASSERT_EQ(5u, moved.size());
   EXPECT_EQ(Pair(false, false), moved[0]);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "support/models.h"
+#include "support/warnings.h"
 
 namespace sadam {
 namespace {
@@ -313,6 +314,27 @@ TEST(Precision, ReducedTrainingIsProbedInFullPrecision) {
   optimizer.step(loss_fn);
   set_autocast(false);
   EXPECT_EQ((std::vector<bool>{true, false, false, false}), reduced) << "f(w) is evaluated again in float32";
+}
+
+TEST(SplitForm, WhatElseIsDrawnBeforeTheProbeDoesNoHarm) {
+  torch::manual_seed(3);
+  torch::nn::Sequential net(torch::nn::Linear(4, 8), torch::nn::Dropout(0.5), torch::nn::Linear(8, 1));
+  SAdam optimizer(net, SAdamOptions(1e-2).probes(2));
+  const auto x = torch::randn({6, 4});
+  const auto loss_fn = [&] { return net->forward(x).abs().mean(); };
+  const CapturedWarnings warnings;
+  for (int i = 0; i < 3; ++i) {
+    optimizer.begin();
+    optimizer.zero_grad(/*set_to_none=*/i % 2 == 0);
+    const auto loss = loss_fn();
+    loss.backward();
+    const auto noise = torch::rand({3});
+    const auto before = generator_state();
+    optimizer.step(optimizer.probe({loss_fn}, loss));
+    EXPECT_TRUE(torch::equal(before, generator_state()));
+    EXPECT_LT(std::abs(optimizer.summary().differences.at(0)), 50) << "one function";
+  }
+  EXPECT_TRUE(warnings.sentences().empty()) << warnings.sentences().front();
 }
 
 }  // namespace

@@ -280,5 +280,73 @@ TEST(Engine, UpdatesFromTheGradientsThatAreThereAtTheUpdate) {
   EXPECT_THROW(engine.step(problem, request), Error);
 }
 
+// Whoever keeps the states hears of updates only when they are asked for, as on a GPU.
+TEST(Engine, CountsOfUpdatesOutliveAParameterThatIsUnusedOnceOrConverted) {
+  for (const std::string what : {"unused", "converted", "laid out anew", "other probes"}) {
+    auto a = torch::randn({2, 3, 2, 2}).set_requires_grad(true);
+    auto b = torch::randn({4}).set_requires_grad(true);
+    auto problem = plain_problem({{a, b}});
+    Engine engine;
+    for (int i = 0; i < 6; ++i) {
+      if (i == 3 && what == "converted") a.set_data(a.detach().to(torch::kDouble));
+      if (i == 3 && what == "laid out anew")
+        a.set_data(a.detach().contiguous(at::MemoryFormat::ChannelsLast));
+      if (i == 3 && what == "other probes") problem.plan->probes = 3;
+      const bool uses_a = i != 2 || what != "unused";
+      engine.step(problem,
+                  asking_for({[&] { return b.abs().sum() + (uses_a ? a.abs().sum() : torch::zeros({})); }}));
+    }
+    const auto items = engine.updated_items();
+    EXPECT_EQ(items[0].t, what == "unused" ? 5 : 6) << what;
+    EXPECT_EQ(items[1].t, 6) << what;
+  }
+}
+
+TEST(Engine, ABeginningWithoutAProbeIsForgottenByTheNextWholeStep) {
+  auto w = torch::ones({3}).set_requires_grad(true);
+  auto counter = torch::zeros({1});
+  auto problem = plain_problem({{w}});
+  problem.buffers = {counter};
+  Engine engine;
+  const auto loss = [&] {
+    const torch::NoGradGuard no_grad;
+    counter.add_(1);
+    const torch::AutoGradMode with_gradients(true);
+    return w.abs().sum();
+  };
+  engine.begin(problem);
+  for (int i = 0; i < 3; ++i) engine.step(problem, asking_for({loss}));
+  EXPECT_EQ(counter.item<double>(), 3);
+  EXPECT_THROW(
+      engine.probe(problem, asking_for({[&]() -> torch::Tensor { throw std::runtime_error("no"); }}), {}),
+      std::runtime_error);
+  EXPECT_EQ(counter.item<double>(), 3);
+}
+
+TEST(Engine, BuffersMayBeExpandedOrShareMemory) {
+  auto w = torch::ones({3}).set_requires_grad(true);
+  auto expanded = torch::ones({1, 2}).expand({4, 2});
+  auto all = torch::ones({4});
+  auto one = all[0];
+  auto problem = plain_problem({{w}});
+  problem.buffers = {expanded, all, one};
+  const CapturedWarnings warnings;
+  Engine engine;
+  const auto loss = [&] {
+    {
+      const torch::NoGradGuard no_grad;
+      all.add_(1);  // and so does `one`, which is a part of it
+    }
+    return w.abs().sum() * one + expanded.sum();
+  };
+  for (int i = 0; i < 3; ++i) engine.step(problem, asking_for({loss}));
+  EXPECT_TRUE(warnings.sentences().empty()) << warnings.sentences().front();
+  EXPECT_EQ(one.item<double>(), 4);
+  EXPECT_EQ(engine.totals().steps, 3);
+  engine.step(problem, asking_for({[&] { return loss() * std::nan(""); }}));
+  EXPECT_EQ(one.item<double>(), 4) << "put back";
+  EXPECT_EQ(engine.totals().skipped, 1);
+}
+
 }  // namespace
 }  // namespace sadam::step

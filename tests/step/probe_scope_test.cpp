@@ -232,7 +232,7 @@ TEST_P(CopiedWeights, OnceMoreInPlaceAreTheSameNumberAndLeaveTheSame) {
                             }})
                             .item<double>();
   {
-    const ProbeScope again(scope, /*in_place=*/true);
+    const ProbeScope again(scope, /*in_place=*/true, &before);
     move(items_, again);
     const double in_place = again
                                 .evaluate({[&] {

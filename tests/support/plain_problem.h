@@ -31,7 +31,10 @@ inline step::Items items_of(const TensorGroups& groups) {
 
 /// Adam with a plan to probe, and moments of its own, which its copies share.
 inline step::Problem plain_problem(const TensorGroups& groups, double lr = 0.01) {
-  using Moments = std::pair<at::Tensor, at::Tensor>;
+  struct State {
+    at::Tensor first, second;
+    std::int64_t t = 0;
+  };
   step::Problem problem;
   problem.items = items_of(groups);
   for (const auto& item : problem.items) problem.parameters.push_back(item.parameter);
@@ -40,13 +43,18 @@ inline step::Problem plain_problem(const TensorGroups& groups, double lr = 0.01)
   rule.damping = 2;
   problem.rules.assign(groups.size(), rule);
   problem.plan.emplace();
-  const auto moments = std::make_shared<std::map<std::pair<std::int64_t, std::int64_t>, Moments>>();
-  problem.find_state = [moments](step::Item& item) {
-    auto& [first, second] = (*moments)[{item.group, item.index}];
-    step::ensure_moment(first, item.parameter);
-    step::ensure_moment(second, item.parameter);
-    item.first_moment = first;
-    item.second_moment = second;
+  const auto states = std::make_shared<std::map<std::pair<std::int64_t, std::int64_t>, State>>();
+  problem.find_state = [states](step::Item& item) {
+    auto& state = (*states)[{item.group, item.index}];
+    step::ensure_moment(state.first, item.parameter);
+    step::ensure_moment(state.second, item.parameter);
+    item.first_moment = state.first;
+    item.second_moment = state.second;
+    item.t = state.t;
+  };
+  problem.set_updates = [states](const step::Item& item) {
+    auto& state = (*states)[{item.group, item.index}];
+    if (item.first_moment.defined() && state.first.is_same(item.first_moment)) state.t = item.t;
   };
   problem.name_of = [](const step::Item& item) { return "parameter " + std::to_string(item.index); };
   return problem;

@@ -109,5 +109,19 @@ TEST(CudaState, AStateSavedAfterAFirstStepThatThrewCanBeLoaded) {
   EXPECT_NO_THROW(torch::load(optimizer, saved));
 }
 
+TEST(CudaState, CountsOfUpdatesOutliveAParameterThatIsUnusedOnce) {
+  SADAM_NEEDS_GPU();
+  Problem here(torch::kCPU);
+  Problem there(torch::kCUDA);
+  AdamW on_cpu({here.a, here.b}, AdamWOptions(1e-2));
+  AdamW on_gpu({there.a, there.b}, AdamWOptions(1e-2));
+  for (int i = 0; i < 6; ++i) {
+    const auto loss = [i](const Problem& p) { return i == 2 ? p.a.abs().mean() : p.loss(); };
+    on_cpu.step([&] { return loss(here); });
+    on_gpu.step([&] { return loss(there); });
+  }
+  EXPECT_LT((here.b - there.b.cpu()).abs().max().item<double>(), 1e-12);
+}
+
 }  // namespace
 }  // namespace sadam::optim::cuda_test
