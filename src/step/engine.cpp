@@ -39,7 +39,7 @@ at::Tensor Engine::step(const Problem& problem, const Request& request) {
     finish(round);           // Dᵢ, ρ, e^{−λρ}; whether the step is skipped
     update(problem, round);  // m, v, w
   }
-  checked_ = checked_ || attempt.has_base;
+  if (attempt.has_base) is_checked(problem) = true;
   if (request.rehearsal) return attempt.loss;
   put_buffers_back_if_skipped(attempt.before);
   attempt.is_over = true;
@@ -112,7 +112,7 @@ void Engine::run_probes(const Problem& problem, const Request& request, Attempt&
     note(loss, numbers_->probed(slot));
     round.rounding = std::max(round.rounding, rounding_of(loss));
     refuse_constant(request, attempt, loss);
-    if (i == 0 && !checked_) check_swap(request, attempt, scope, slot, move);
+    if (i == 0 && !is_checked(problem)) check_swap(request, attempt, scope, slot, move);
     if (plan.wants_slopes() && !plan.is_along_step() && !side_by_side) passes().add_slope(plan, u, slot);
   }
   if (plan.wants_slopes() && !plan.is_along_step() && side_by_side)  // beside the probes
@@ -140,7 +140,7 @@ void Engine::find_base(const Problem& problem, const Request& request, Attempt& 
     attempt.base_rounding = rounding_of(evaluate_unmoved(request, attempt, is_shared, numbers_->base()));
   }
   if (!attempt.is_watched) draws.end_base(), draws.rest_at_start();
-  if (is_shared) check_base(request, attempt);
+  if (is_shared && !is_checked(problem)) check_base(request, attempt);
 }
 
 /// f(w), as a probe that does not move; noted in the slot, if there is one.
@@ -183,7 +183,7 @@ StepSummary Engine::probe(const Problem& problem, const Request& request, const 
   auto round = rounds_of(problem, request, loss).front();
   round.applies = round.closes = false;
   run_probes(problem, request, attempt, round);
-  checked_ = checked_ || attempt.has_base;
+  if (attempt.has_base) is_checked(problem) = true;
   if (!replayable && attempt.has_base) note(numbers_->base(), numbers_->loss());
   finish(round);
   open_ = true;

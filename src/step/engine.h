@@ -4,6 +4,7 @@
 #include <c10/core/Stream.h>
 #include <sadam/step_summary.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -107,6 +108,7 @@ class Engine {
   void refresh();
   void wait_for_steps() const;
 
+  bool& is_checked(const Problem& problem) { return checked_[problem.plan->is_shared() ? 1 : 0]; }
   Lanes& lanes_for(const Request& request) { return request.lanes != nullptr ? *request.lanes : lanes_; }
   Passes passes() const { return {*backend_, *numbers_, items_}; }
   static void note(const at::Tensor& loss, const at::Tensor& slot);
@@ -119,11 +121,11 @@ class Engine {
   std::unique_ptr<ForwardState> begun_state_;  // recorded by begin()
   std::optional<c10::Stream> stream_;          // of the last step
   std::int64_t layout_ = 0;
-  std::int64_t begun_ = 0;      // steps begun since the numbers were made
-  std::int64_t refreshed_ = 0;  // of them, those that `summary_` and `totals_` know
-  std::int64_t taken_ = 0;      // of them, those whose summaries were taken
-  bool open_ = false;           // probe() has begun a record that apply() will finish
-  bool checked_ = false;        // the first step that probes is over
+  std::int64_t begun_ = 0;         // steps begun since the numbers were made
+  std::int64_t refreshed_ = 0;     // of them, those that `summary_` and `totals_` know
+  std::int64_t taken_ = 0;         // of them, those whose summaries were taken
+  bool open_ = false;              // probe() has begun a record that apply() will finish
+  std::array<bool, 2> checked_{};  // the first step that probes is over, under fresh and shared noise
   bool is_one_function_ = true;
   std::vector<double> last_lgi_;      // until there are numbers
   std::vector<StepSummary> untaken_;  // of steps before the numbers were made
