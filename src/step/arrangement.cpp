@@ -44,9 +44,12 @@ void Engine::arrange(const Problem& problem, const std::vector<double>& brakes) 
     shape.slopes = problem.plan->wants_slopes();
   }
   const bool new_numbers = !numbers_ || !(numbers_->shape() == shape) || numbers_->device() != device_;
+  const bool unchanged = !new_numbers && std::equal(problem.items.begin(), problem.items.end(),
+                                                    items_.begin(), items_.end(), is_unchanged);
+  if (!unchanged && backend_->is_recording())
+    throw Error("the loss does not use the same parameters every time that it is called.");
   // Before moments are made or converted: the states learn of the updates that they have had.
-  if (new_numbers ||
-      !std::equal(problem.items.begin(), problem.items.end(), items_.begin(), items_.end(), is_unchanged))
+  if (!unchanged)
     for (const auto& item : updated_items()) problem.set_updates(item);
   auto items = problem.items;
   for (auto& item : items) {

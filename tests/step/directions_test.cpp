@@ -143,8 +143,8 @@ TEST(Directions, StepMovesToWhereAdamWouldGo) {
     w.mutable_grad() = g;
     const auto stays = torch::ones({5}, torch::kDouble);  // has no gradient
     Passing passing({w, stays});
-    const auto m = passing.items[0].first_moment.normal_().clone();
-    const auto v = passing.items[0].second_moment.uniform_().clone();
+    const auto m = passing.items[0].first_moment.copy_(torch::randn_like(w)).clone();
+    const auto v = passing.items[0].second_moment.copy_(torch::rand_like(w)).clone();
     passing.numbers.state().parameters[0].coefficients = {0.9, 0.99, 1e-8, 1.25, 0.1, 0.5};
     const auto delta = -0.1 * (0.9 * m + 0.1 * g) / (1.25 * (0.99 * v + 0.01 * g * g).sqrt() + 1e-8);
     Lane lane;
