@@ -265,5 +265,26 @@ TEST(SAdam, TheCapBoundsRho) {
   EXPECT_EQ(0.125, optimizer.summary().lgi);
 }
 
+// As a generator and a discriminator do: the closure of each runs both.
+TEST(SAdam, TwoModelsInOneClosureTrackEachBatchOnceWhereBothAreProtected) {
+  const auto make = [] {
+    return torch::nn::Sequential(torch::nn::Linear(3, 3), torch::nn::BatchNorm1d(3), torch::nn::Linear(3, 3));
+  };
+  auto one = make();
+  auto other = make();
+  SAdam first(one, SAdamOptions(1e-3).probes(2));
+  SAdam second(other, SAdamOptions(1e-3).probes(2));
+  first.protect(other->buffers());
+  second.protect(one->buffers());
+  const auto x = torch::randn({8, 3});
+  const auto loss = [&] { return other->forward(one->forward(x)).abs().mean(); };
+  for (int i = 0; i < 4; ++i) {
+    first.step(loss);
+    second.step(loss);
+  }
+  for (auto& net : {one, other})
+    EXPECT_EQ(net->named_buffers()["1.num_batches_tracked"].item<std::int64_t>(), 8);
+}
+
 }  // namespace
 }  // namespace sadam
