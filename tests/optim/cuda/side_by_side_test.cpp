@@ -98,7 +98,10 @@ TEST(SideBySide, AForwardPassMayWriteItsBuffersAndWithoutStreamsOtherTensorsToo)
       return state_of(*net);
     });
     EXPECT_EQ(counted[0], counted[1]);
-    EXPECT_EQ(counted[1], registers ? 5 : 5 * (1 + 3 + (counted[1] > 20 ? 1 : 0)));
+    if (registers)
+      EXPECT_EQ(counted[1], 5) << "the base evaluation's alone";
+    else
+      EXPECT_GE(counted[1], 5 * 4) << "those of the probes, too";
   }
 }
 
