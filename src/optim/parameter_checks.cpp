@@ -15,8 +15,16 @@ namespace {
 
 using torch::optim::OptimizerParamGroup;
 
+bool is_fit(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided && tensor.is_leaf() &&
+         (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble) &&
+         (tensor.is_cpu() || (tensor.is_cuda() && step::built_with_cuda())) &&
+         at::has_internal_overlap(tensor.unsafeGetTensorImpl()) != at::MemOverlap::Yes;
+}
+
 // What is wrong with one parameter, with the way out; "" if nothing is.
 std::string fault_of(const at::Tensor& tensor) {
+  if (is_fit(tensor)) return "";  // asked in every step
   std::ostringstream fault;
   if (!tensor.defined()) {
     fault << "is undefined: pass only tensors that exist";
@@ -34,7 +42,7 @@ std::string fault_of(const at::Tensor& tensor) {
   } else if (!tensor.device().is_cpu() && !(tensor.is_cuda() && step::built_with_cuda())) {
     fault << "is on " << tensor.device() << ": this build of sadam has kernels for the CPU"
           << (step::built_with_cuda() ? " and CUDA" : "") << " only, move the model there";
-  } else if (at::has_internal_overlap(tensor.unsafeGetTensorImpl()) == at::MemOverlap::Yes) {
+  } else {
     fault << "has elements that share memory (an expanded tensor): pass a clone of it";
   }
   return fault.str();

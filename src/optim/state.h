@@ -4,7 +4,9 @@
 #include <sadam/adamw.h>
 #include <torch/optim/optimizer.h>
 
-#include <cstdio>
+#include <array>
+#include <charconv>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -18,9 +20,9 @@ using StateMap = std::decay_t<decltype(std::declval<torch::optim::Optimizer&>().
 template <class Key = StateMap::key_type>
 Key state_key(const at::Tensor& parameter) {
   if constexpr (std::is_same_v<Key, std::string>) {
-    char address[2 + 2 * sizeof(void*) + 1];  // as torch 1.13 spells it
-    std::snprintf(address, sizeof address, "%p", static_cast<const void*>(parameter.unsafeGetTensorImpl()));
-    return address;
+    std::array<char, 2 + 2 * sizeof(void*)> address = {'0', 'x'};  // as torch 1.13 spells it
+    const auto number = reinterpret_cast<std::uintptr_t>(parameter.unsafeGetTensorImpl());
+    return {address.data(), std::to_chars(address.data() + 2, address.end(), number, 16).ptr};
   } else {
     return parameter.unsafeGetTensorImpl();
   }

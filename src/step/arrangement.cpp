@@ -34,9 +34,13 @@ void Engine::use(const Problem& problem) {
   device_ = device;
 }
 
-void Engine::arrange(const Problem& problem, const std::vector<double>& brakes) {
+void Engine::arrange(const Problem& problem, const Request& request) {
   use(problem);
   const c10::DeviceGuard guard(device_);
+  const auto refuse_if_recorded = [&] {
+    if (request.recorded)
+      throw Error("the loss does not use the same parameters every time that it is called.");
+  };
   NumbersShape shape;
   shape.groups = problem.all_groups().end;
   if (problem.plan) {
@@ -46,19 +50,18 @@ void Engine::arrange(const Problem& problem, const std::vector<double>& brakes) 
   const bool new_numbers = !numbers_ || !(numbers_->shape() == shape) || numbers_->device() != device_;
   const bool unchanged = !new_numbers && std::equal(problem.items.begin(), problem.items.end(),
                                                     items_.begin(), items_.end(), is_unchanged);
-  if (!unchanged && backend_->is_recording())
-    throw Error("the loss does not use the same parameters every time that it is called.");
-  // Before moments are made or converted: the states learn of the updates that they have had.
-  if (!unchanged)
+  if (!unchanged) {
+    refuse_if_recorded();
+    // Before moments are made or converted: the states learn of the updates that they have had.
     for (const auto& item : updated_items()) problem.set_updates(item);
+  }
   auto items = problem.items;
   for (auto& item : items) {
     item.data = item.parameter.data_ptr();
     if (item.is_trained()) problem.find_state(item);
   }
   if (new_numbers || !std::equal(items.begin(), items.end(), items_.begin(), items_.end(), is_same_item)) {
-    if (backend_->is_recording())
-      throw Error("the loss does not use the same parameters every time that it is called.");
+    refuse_if_recorded();
     ++layout_;
     if (new_numbers) {
       refresh();
@@ -76,12 +79,12 @@ void Engine::arrange(const Problem& problem, const std::vector<double>& brakes) 
     items_ = std::move(items);
   }
   auto rules = problem.rules;
-  for (std::size_t g = 0; g < brakes.size(); ++g) rules[g].given_brake = brakes[g];
+  for (std::size_t g = 0; g < request.brakes.size(); ++g) rules[g].given_brake = request.brakes[g];
   numbers_->set_rules(rules, *backend_);
 }
 
 void Engine::start(const Problem& problem, const Request& request, const at::Tensor& loss) {
-  arrange(problem, request.brakes);
+  arrange(problem, request);
   backend_->kernels().start_step({numbers_->state(), backend_->place()});
   if (loss.defined()) note(loss, numbers_->loss());
 }
@@ -91,9 +94,9 @@ void Engine::note(const at::Tensor& loss, const at::Tensor& slot) {
   slot.copy_(loss.reshape({}));
 }
 
-void Engine::finish(const kernels::Round& round) {
+void Engine::finish(const Request& request, const kernels::Round& round) {
   backend_->kernels().finish_step({round, numbers_->state(), backend_->place()});
-  if (round.closes && !backend_->is_recording()) count_step();
+  if (round.closes && !request.recorded) count_step();
 }
 
 bool Engine::knows_skip(const kernels::Round& round) const {

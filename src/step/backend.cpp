@@ -15,6 +15,9 @@ class CpuBackend : public Backend {
   }
   std::vector<GeneratorAccess> generators() const override { return {default_generator(at::kCPU)}; }
   void backward(const at::Tensor& loss, const Items&) const override { loss.backward(); }
+  double seconds_since(std::chrono::steady_clock::time_point then) const override {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+  }
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -29,8 +30,8 @@ class Backend {
 
   virtual void backward(const at::Tensor& loss, const Items& items) const = 0;
 
-  /// Whether launches are only recorded, to be made later as a graph.
-  virtual bool is_recording() const { return false; }
+  /// Seconds of work since then. A GPU is not waited for, so that it says 0.
+  virtual double seconds_since(std::chrono::steady_clock::time_point then) const = 0;
 };
 
 /// The backend for parameters on this device. Throws `sadam::Error` where the build has none.

@@ -102,7 +102,7 @@ void Engine::check_gradients(const Problem& problem) {
 /// counts, as on the CPU, where nobody is asked then.
 void Engine::look_at_gradients_again(const Problem& problem, const Request& request) {
   check_gradients(problem);
-  arrange(problem, request.brakes);
+  arrange(problem, request);
   passes().count_non_finite_gradients();
 }
 

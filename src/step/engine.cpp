@@ -36,7 +36,7 @@ at::Tensor Engine::step(const Problem& problem, const Request& request) {
       request.before_update();
       look_at_gradients_again(problem, request);
     }
-    finish(round);           // Dᵢ, ρ, e^{−λρ}; whether the step is skipped
+    finish(request, round);  // Dᵢ, ρ, e^{−λρ}; whether the step is skipped
     update(problem, round);  // m, v, w
   }
   if (attempt.has_base) is_checked(problem) = true;
@@ -120,8 +120,7 @@ void Engine::run_probes(const Problem& problem, const Request& request, Attempt&
       passes().add_slope(plan, passes().direction(plan, i, step, groups), round.first_probe + i);
   attempt.fork.join();
   if (replay != nullptr) attempt.before.draws.after_probes();
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
-  if (device_.is_cpu()) round.probe_seconds = taken.count();  // a GPU is not waited for
+  round.probe_seconds = backend_->seconds_since(began);
 }
 
 /// f(w) as the probes see it: that of the base evaluation, unless there is none or it was in reduced
@@ -185,7 +184,7 @@ StepSummary Engine::probe(const Problem& problem, const Request& request, const 
   run_probes(problem, request, attempt, round);
   if (attempt.has_base) is_checked(problem) = true;
   if (!replayable && attempt.has_base) note(numbers_->base(), numbers_->loss());
-  finish(round);
+  finish(request, round);
   open_ = true;
   attempt.is_over = true;
   return summary();
@@ -202,7 +201,7 @@ void Engine::apply(const Problem& problem, const Request& request) {
   round.opens = !std::exchange(open_, false);
   round.has_loss = false;
   begun_state_.reset();
-  finish(round);
+  finish(request, round);
   update(problem, round);
 }
 

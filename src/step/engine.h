@@ -58,8 +58,8 @@ class Engine {
   // ---- for captured steps ----
   /// Turns to where the parameters are.
   void use(const Problem& problem);
-  /// Makes the numbers fit the problem. Cheap when nothing changed.
-  void arrange(const Problem& problem, const std::vector<double>& brakes);
+  /// Makes the numbers fit the problem and the request. Cheap when nothing changed.
+  void arrange(const Problem& problem, const Request& request);
   /// Changes whenever an array that a captured graph may point to was replaced.
   std::int64_t layout() const { return layout_; }
   const Items& items() const { return items_; }
@@ -101,7 +101,7 @@ class Engine {
 
   // arrangement.cpp: the numbers, and how the host learns of them.
   void start(const Problem& problem, const Request& request, const at::Tensor& loss);
-  void finish(const kernels::Round& round);
+  void finish(const Request& request, const kernels::Round& round);
   bool knows_skip(const kernels::Round& round) const;
   double rounding_of(const at::Tensor& loss) const;
   std::int64_t source_step(const ProbePlan& plan);

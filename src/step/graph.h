@@ -47,6 +47,9 @@ class Graphs {
   std::int64_t streams = 0;  ///< that its probes ran on
 };
 
+/// What it asks of the engine, but for the loss.
+Request request_of(const GraphStep& asked);
+
 /// A step as the engine takes it, without a graph.
 at::Tensor eager_step(const GraphSettings& settings, const GraphStep& asked);
 

@@ -75,6 +75,7 @@ struct Request {
   // ---- for a step that is captured as a graph ----
   Lanes* lanes = nullptr;  ///< where probes run; null: one after the other, on the current stream
   bool rehearsal = false;  ///< everything up to the update; then all is put back
+  bool recorded = false;   ///< launches are only recorded: whoever launches the graph counts the step
 };
 
 }  // namespace sadam::step

@@ -18,7 +18,7 @@ class CudaBackend : public Backend {
   bool knows_skip(const kernels::StepState&, bool, bool) const override { return false; }
   std::vector<GeneratorAccess> generators() const override;
   void backward(const at::Tensor& loss, const Items& items) const override;
-  bool is_recording() const override { return recorded_ != nullptr; }
+  double seconds_since(std::chrono::steady_clock::time_point) const override { return 0; }
 
   /// While it lives, steps are prepared for a graph: gradients are those of the optimizer's parameters alone
   /// (others would be written to memory that the graph does not own), and, once there is a generator of the

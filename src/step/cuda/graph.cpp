@@ -247,7 +247,7 @@ at::Tensor CudaGraphs::step(const GraphStep& asked) {
   if (graph != nullptr) {
     for (std::size_t i = 0; i < graph->gradients.size(); ++i)
       engine().items()[i].parameter.mutable_grad() = graph->gradients[i];
-    engine().arrange(asked.problem, asked.brakes);
+    engine().arrange(asked.problem, request_of(asked));
     if (graph->layout != engine().layout()) {  // an array that it points to was replaced
       drop();
       graph = nullptr;
@@ -256,7 +256,7 @@ at::Tensor CudaGraphs::step(const GraphStep& asked) {
   if (graph == nullptr) {
     graph = capture(key, asked);
     if (graph == nullptr) return step_eagerly(asked);
-    engine().arrange(asked.problem, asked.brakes);
+    engine().arrange(asked.problem, request_of(asked));
     if (graph->layout != engine().layout()) {
       give_up("the loss does not use the same parameters every time that it is called");
       return step_eagerly(asked);
@@ -333,12 +333,11 @@ void CudaGraphs::replay(Captured& graph, const GraphStep& asked) {
 // The engine's own step, on the current stream and those of the lanes.
 at::Tensor CudaGraphs::take(const Inputs& inputs, const GraphStep& asked, bool rehearsal) {
   const auto prepared = settings_.prepare ? settings_.prepare(inputs) : inputs;
-  Request request;
-  request.caller = "GraphedStep";
+  auto request = request_of(asked);
   request.parts = {[&] { return settings_.loss(prepared); }};
-  request.brakes = asked.brakes;
   request.lanes = &lanes_;
   request.rehearsal = rehearsal;
+  request.recorded = !rehearsal;
   return engine().step(asked.problem, request);
 }
 
