@@ -20,10 +20,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels_table.h"
+#include "gpu/kernels_table.h"
+#include "gpu/steps.h"
 #include "line_process.h"
 #include "report.h"
-#include "steps.h"
 #include "turns.h"
 
 namespace sadam::bench {

@@ -1,4 +1,4 @@
-#include "kernels_table.h"
+#include "gpu/kernels_table.h"
 
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAFunctions.h>

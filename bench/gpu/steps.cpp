@@ -1,4 +1,4 @@
-#include "steps.h"
+#include "gpu/steps.h"
 
 #include <c10/cuda/CUDAFunctions.h>
 #include <sadam/sadam.h>

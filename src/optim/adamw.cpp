@@ -1,12 +1,12 @@
 #include <sadam/adamw.h>
 #include <torch/nn/module.h>
 
-#include "../step/archive.h"
-#include "../step/engine.h"
-#include "../step/options.h"
-#include "checks.h"
-#include "rules.h"
-#include "state.h"
+#include "optim/checks.h"
+#include "optim/rules.h"
+#include "optim/state.h"
+#include "step/archive.h"
+#include "step/engine.h"
+#include "step/options.h"
 
 namespace sadam {
 

@@ -5,8 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "../step/graph.h"
-#include "checks.h"
+#include "optim/checks.h"
+#include "step/graph.h"
 
 namespace sadam {
 

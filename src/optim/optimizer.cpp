@@ -5,10 +5,10 @@
 #include <unordered_set>
 #include <utility>
 
-#include "../step/archive.h"
-#include "../step/engine.h"
-#include "checks.h"
-#include "state.h"
+#include "optim/checks.h"
+#include "optim/state.h"
+#include "step/archive.h"
+#include "step/engine.h"
 
 namespace sadam {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "../step/backend.h"
+#include "step/backend.h"
 
 namespace sadam {
 namespace {

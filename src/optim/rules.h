@@ -7,7 +7,7 @@
 
 #include <tuple>
 
-#include "../step/problem.h"
+#include "step/problem.h"
 
 namespace sadam::optim {
 

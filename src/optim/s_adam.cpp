@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../step/archive.h"
-#include "../step/engine.h"
-#include "../step/option_names.h"
-#include "checks.h"
-#include "rules.h"
-#include "state.h"
+#include "optim/checks.h"
+#include "optim/rules.h"
+#include "optim/state.h"
+#include "step/archive.h"
+#include "step/engine.h"
+#include "step/option_names.h"
 
 namespace sadam {
 

@@ -1,8 +1,8 @@
 #include <sadam/s_adam_options.h>
 
-#include "../step/archive.h"
-#include "../step/options.h"
-#include "rules.h"
+#include "optim/rules.h"
+#include "step/archive.h"
+#include "step/options.h"
 
 namespace sadam {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <type_traits>
 
-#include "../step/item.h"
+#include "step/item.h"
 
 namespace sadam::optim {
 

@@ -1,4 +1,4 @@
-#include "archive.h"
+#include "step/archive.h"
 
 #include <sstream>
 

@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "option_names.h"
+#include "step/option_names.h"
 
 namespace sadam::step {
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "attempt.h"
-#include "engine.h"
+#include "step/attempt.h"
+#include "step/engine.h"
 
 namespace sadam::step {
 namespace {

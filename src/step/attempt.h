@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "copies.h"
-#include "forward_state.h"
-#include "precision.h"
-#include "problem.h"
+#include "step/copies.h"
+#include "step/forward_state.h"
+#include "step/precision.h"
+#include "step/problem.h"
 
 namespace sadam::step {
 

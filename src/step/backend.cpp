@@ -1,4 +1,4 @@
-#include "backend.h"
+#include "step/backend.h"
 
 #include <ATen/Parallel.h>
 #include <sadam/error.h>

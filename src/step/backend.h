@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "../kernels/kernels.h"
-#include "generators.h"
-#include "item.h"
+#include "kernels/kernels.h"
+#include "step/generators.h"
+#include "step/item.h"
 
 namespace sadam::step {
 

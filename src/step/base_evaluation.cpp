@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "attempt.h"
-#include "engine.h"
+#include "step/attempt.h"
+#include "step/engine.h"
 
 namespace sadam::step {
 namespace {

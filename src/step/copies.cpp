@@ -1,4 +1,4 @@
-#include "copies.h"
+#include "step/copies.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "item.h"
+#include "step/item.h"
 
 namespace sadam::step {
 

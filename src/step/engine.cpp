@@ -1,6 +1,6 @@
 // Algorithm 1 of the paper, with what it leaves out: several groups, steps that are skipped, probes that
 // leave everything as it was. AdamW and Prox-SGD are the same step without a plan to probe.
-#include "engine.h"
+#include "step/engine.h"
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
@@ -12,8 +12,8 @@
 #include <chrono>
 #include <utility>
 
-#include "attempt.h"
-#include "probe_scope.h"
+#include "step/attempt.h"
+#include "step/probe_scope.h"
 
 namespace sadam::step {
 

@@ -11,11 +11,11 @@
 #include <optional>
 #include <vector>
 
-#include "copies.h"
-#include "forward_state.h"
-#include "numbers.h"
-#include "passes.h"
-#include "problem.h"
+#include "step/copies.h"
+#include "step/forward_state.h"
+#include "step/numbers.h"
+#include "step/passes.h"
+#include "step/problem.h"
 
 namespace sadam::step {
 

@@ -4,8 +4,8 @@
 #include <sadam/directions.h>
 #include <sadam/statistic.h>
 
-#include "../kernels/lgi.h"
-#include "option_names.h"
+#include "kernels/lgi.h"
+#include "step/option_names.h"
 
 namespace sadam {
 

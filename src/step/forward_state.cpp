@@ -1,8 +1,8 @@
-#include "forward_state.h"
+#include "step/forward_state.h"
 
 #include <ATen/core/grad_mode.h>
 
-#include "passes.h"
+#include "step/passes.h"
 
 namespace sadam::step {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend.h"
-#include "copies.h"
-#include "generators.h"
+#include "step/backend.h"
+#include "step/copies.h"
+#include "step/generators.h"
 
 namespace sadam::step {
 

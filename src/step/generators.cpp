@@ -1,4 +1,4 @@
-#include "generators.h"
+#include "step/generators.h"
 
 #include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -1,4 +1,4 @@
-#include "graph.h"
+#include "step/graph.h"
 
 namespace sadam::step {
 

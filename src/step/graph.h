@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine.h"
+#include "step/engine.h"
 
 namespace sadam::step {
 

@@ -1,4 +1,4 @@
-#include "item.h"
+#include "step/item.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>

@@ -1,4 +1,4 @@
-#include "loss.h"
+#include "step/loss.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>

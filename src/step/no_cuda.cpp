@@ -1,8 +1,8 @@
 // Stands in for cuda/ where there is no CUDA.
 #include <sadam/error.h>
 
-#include "backend.h"
-#include "graph.h"
+#include "step/backend.h"
+#include "step/graph.h"
 
 namespace sadam::step {
 namespace {

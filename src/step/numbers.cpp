@@ -1,4 +1,4 @@
-#include "numbers.h"
+#include "step/numbers.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend.h"
+#include "step/backend.h"
 
 namespace sadam::step {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "../kernels/kernels.h"
-#include "item.h"
+#include "kernels/kernels.h"
+#include "step/item.h"
 
 namespace sadam::step {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attempt.h"
-#include "engine.h"
-#include "probe_scope.h"
+#include "step/attempt.h"
+#include "step/engine.h"
+#include "step/probe_scope.h"
 
 namespace sadam::step {
 

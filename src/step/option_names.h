@@ -6,7 +6,7 @@
 #include <sadam/directions.h>
 #include <sadam/statistic.h>
 
-#include "names.h"
+#include "step/names.h"
 
 namespace sadam {
 

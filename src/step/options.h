@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "option_names.h"
-#include "problem.h"
+#include "step/option_names.h"
+#include "step/problem.h"
 
 namespace sadam::step {
 

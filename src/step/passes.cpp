@@ -1,4 +1,4 @@
-#include "passes.h"
+#include "step/passes.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "backend.h"
-#include "numbers.h"
-#include "problem.h"
+#include "step/backend.h"
+#include "step/numbers.h"
+#include "step/problem.h"
 
 namespace sadam::step {
 

@@ -1,4 +1,4 @@
-#include "precision.h"
+#include "step/precision.h"
 
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>

@@ -1,4 +1,4 @@
-#include "probe_scope.h"
+#include "step/probe_scope.h"
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>

@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "copies.h"
-#include "forward_state.h"
-#include "loss.h"
-#include "passes.h"
+#include "step/copies.h"
+#include "step/forward_state.h"
+#include "step/loss.h"
+#include "step/passes.h"
 
 namespace sadam::step {
 

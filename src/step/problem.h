@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "../kernels/step_numbers.h"
-#include "item.h"
-#include "loss.h"
+#include "kernels/step_numbers.h"
+#include "step/item.h"
+#include "step/loss.h"
 
 namespace sadam::step {
 

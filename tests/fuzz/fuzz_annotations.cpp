@@ -1,8 +1,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include <sadam/error.h>
 #include "data/folder_annotations.h"
-#include "sadam/error.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include <cstdlib>
 
+#include <sadam/error.h>
 #include "data/cifar.h"
-#include "sadam/error.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "sadam/error.h"
+#include <sadam/error.h>
 #include "train/record/envelope.h"
 #include "train/record/position.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "sadam/error.h"
+#include <sadam/error.h>
 #include "train/record/events.h"
 
 namespace {

@@ -1,8 +1,8 @@
 #include <cstdlib>
 
+#include <sadam/error.h>
 #include "data/jpeg.h"
 #include "data/resize.h"
-#include "sadam/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace images = sadam::data;

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "sadam/error.h"
+#include <sadam/error.h>
 #include "train/recipe/source.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
+#include <sadam/error.h>
 #include "fuzz/check_tensor_file.h"
-#include "sadam/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace weights = sadam::weights;

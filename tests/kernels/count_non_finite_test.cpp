@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "every_target.h"
+#include "kernels/every_target.h"
 
 namespace sadam::kernels {
 namespace {

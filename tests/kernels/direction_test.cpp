@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "every_target.h"
+#include "kernels/every_target.h"
 
 namespace sadam::kernels {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "random_values.h"
+#include "kernels/random_values.h"
 
 namespace sadam::kernels {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "every_target.h"
+#include "kernels/every_target.h"
 
 namespace sadam::kernels {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "random_values.h"
-#include "step_arrays.h"
+#include "kernels/random_values.h"
+#include "kernels/step_arrays.h"
 
 namespace sadam::kernels {
 namespace {

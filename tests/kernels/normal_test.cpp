@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "every_target.h"
 #include "kernels/direction.h"
+#include "kernels/every_target.h"
 
 namespace sadam::kernels {
 namespace {

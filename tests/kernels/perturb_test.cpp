@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "every_target.h"
 #include "kernels/direction.h"
-#include "perturbed.h"
+#include "kernels/every_target.h"
+#include "kernels/perturbed.h"
 
 namespace sadam::kernels {
 namespace {

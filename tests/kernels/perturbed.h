@@ -1,7 +1,7 @@
 // A perturbation through the public kernel, in pieces.
 #pragma once
 
-#include "every_target.h"
+#include "kernels/every_target.h"
 
 namespace sadam::kernels {
 

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "every_target.h"
 #include "kernels/direction.h"
+#include "kernels/every_target.h"
 
 namespace sadam::kernels {
 namespace {

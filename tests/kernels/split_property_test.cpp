@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "every_target.h"
-#include "perturbed.h"
+#include "kernels/every_target.h"
+#include "kernels/perturbed.h"
 
 namespace sadam::kernels {
 namespace {

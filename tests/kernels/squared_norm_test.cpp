@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "every_target.h"
+#include "kernels/every_target.h"
 
 namespace sadam::kernels {
 namespace {

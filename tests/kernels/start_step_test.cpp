@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "step_arrays.h"
+#include "kernels/step_arrays.h"
 
 namespace sadam::kernels {
 namespace {

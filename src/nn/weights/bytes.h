@@ -10,8 +10,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include <sadam/error.h>
 #include "base/quote.h"
-#include "sadam/error.h"
 
 namespace sadam::weights {
 

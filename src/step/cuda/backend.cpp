@@ -1,4 +1,4 @@
-#include "backend.h"
+#include "step/cuda/backend.h"
 
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>

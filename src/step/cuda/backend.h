@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "../backend.h"
+#include "step/backend.h"
 
 namespace sadam::step::cuda {
 

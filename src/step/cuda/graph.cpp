@@ -1,5 +1,5 @@
 // Steps as CUDA graphs: which ones are kept, how one is captured, and what happens where that is impossible.
-#include "../graph.h"
+#include "step/graph.h"
 
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
@@ -21,12 +21,12 @@
 #include <tuple>
 #include <utility>
 
-#include "../attempt.h"
-#include "../options.h"
-#include "../out_of_memory.h"
-#include "../precision.h"
-#include "backend.h"
-#include "own_stream.h"
+#include "step/attempt.h"
+#include "step/cuda/backend.h"
+#include "step/cuda/own_stream.h"
+#include "step/options.h"
+#include "step/out_of_memory.h"
+#include "step/precision.h"
 
 namespace sadam::step {
 namespace cuda {

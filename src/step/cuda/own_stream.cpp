@@ -1,4 +1,4 @@
-#include "own_stream.h"
+#include "step/cuda/own_stream.h"
 
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>

@@ -4,7 +4,7 @@
 #include <csignal>
 
 #include "data/fetch/fetch.h"
-#include "fetch_fixture.h"
+#include "data/fetch/fetch_fixture.h"
 
 namespace sadam::data {
 namespace {

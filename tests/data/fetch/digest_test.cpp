@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support.h"
+#include "data/fetch/support.h"
 
 namespace sadam::data {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "data/fetch/digest.h"
 #include "data/fetch/fetch.h"
-#include "http_server.h"
-#include "support.h"
+#include "data/fetch/http_server.h"
+#include "data/fetch/support.h"
 
 namespace sadam::data::testing {
 

@@ -5,8 +5,8 @@
 
 #include <csignal>
 
+#include "data/fetch/fetch_fixture.h"
 #include "data/fetch/file_lock.h"
-#include "fetch_fixture.h"
 
 namespace sadam::data {
 namespace {

@@ -1,4 +1,4 @@
-#include "http_server.h"
+#include "data/fetch/http_server.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

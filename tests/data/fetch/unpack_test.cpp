@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "support.h"
+#include "data/fetch/support.h"
 
 namespace sadam::data {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "device_array.h"
+#include "kernels/cuda/device_array.h"
 #include "kernels/kernels.h"
 
 namespace sadam::kernels::cuda {

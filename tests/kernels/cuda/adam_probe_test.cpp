@@ -1,4 +1,4 @@
-#include "adam_on_both.h"
+#include "kernels/cuda/adam_on_both.h"
 
 namespace sadam::kernels::cuda {
 namespace {

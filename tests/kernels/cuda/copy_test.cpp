@@ -1,4 +1,4 @@
-#include "device_array.h"
+#include "kernels/cuda/device_array.h"
 #include "kernels/kernels.h"
 
 namespace sadam::kernels::cuda {

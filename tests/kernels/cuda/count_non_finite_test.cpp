@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "device_array.h"
+#include "kernels/cuda/device_array.h"
 #include "kernels/kernels.h"
 
 namespace sadam::kernels::cuda {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "../random_values.h"
+#include "kernels/random_values.h"
 
 namespace sadam::kernels::cuda {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "device_array.h"
+#include "kernels/cuda/device_array.h"
 #include "kernels/direction.h"
 #include "kernels/kernels.h"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "device_array.h"
+#include "kernels/cuda/device_array.h"
 #include "kernels/cuda/kernels.h"
 
 namespace sadam::kernels::cuda {

@@ -1,4 +1,4 @@
-#include "directions_on_host.h"
+#include "kernels/cuda/directions_on_host.h"
 
 namespace sadam::kernels::cuda {
 namespace {

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "directions_on_host.h"
+#include "kernels/cuda/directions_on_host.h"
 
 namespace sadam::kernels::cuda {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include "../step_arrays.h"
-#include "device_array.h"
+#include "kernels/cuda/device_array.h"
+#include "kernels/step_arrays.h"
 
 namespace sadam::kernels::cuda {
 namespace {

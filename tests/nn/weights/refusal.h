@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <sadam/error.h>
 #include "nn/weights/pth_builder.h"
-#include "sadam/error.h"
 #include "support/refusal.h"
 
 namespace sadam::weights::testing {
