@@ -59,7 +59,7 @@ const AdamCoefficients kCoefficients = [] {
 
 const GroupRule kRule = [] {
   GroupRule rule;
-  rule.adam.lr = 1e-6;
+  rule.lr = 1e-6;
   rule.momentum = 0.9;
   rule.l1 = 1e-4;
   return rule;

@@ -76,7 +76,7 @@ void kernels_table(Report& report, std::int64_t count, int rounds) {
   const auto rules =
       torch::empty({static_cast<std::int64_t>(sizeof(kernels::GroupRule))}, options.dtype(torch::kByte));
   kernels::GroupRule rule;
-  rule.adam.lr = 1e-6;
+  rule.lr = 1e-6;
   table.set_rules({static_cast<kernels::GroupRule*>(rules.data_ptr()), {rule}, place});
   kernels::ProxSgdUpdate<float> prox;
   prox.segments = {{w.data_ptr<float>(), m.data_ptr<float>(), g.data_ptr<float>(), count,

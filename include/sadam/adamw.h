@@ -2,45 +2,34 @@
 #pragma once
 
 #include <sadam/optimizer.h>
+#include <sadam/options_base.h>
 #include <torch/arg.h>
 #include <torch/nn/module.h>
 
 #include <memory>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace sadam {
 
-/// Options of `AdamW`, the same as `torch::optim::AdamWOptions`.
-struct AdamWOptions : public torch::optim::OptimizerCloneableOptions<AdamWOptions> {
+/// Options of `AdamW`, the same as `torch::optim::AdamWOptions`; <sadam/option_list.h> explains each.
+struct AdamWOptions : public AdamOptionsBase<AdamWOptions> {
   /// From the learning rate, as torch's options.
-  /* implicit */ AdamWOptions(double lr = 1e-3);
-  /// Learning rate η, at least 0.
-  TORCH_ARG(double, lr) = 1e-3;
-  /// β1 and β2.
-  typedef std::tuple<double, double> betas_t;
-  /// Decay rates of the averages of the gradient and of its square, each in [0, 1).
-  TORCH_ARG(betas_t, betas) = std::make_tuple(0.9, 0.999);
-  /// Added to the (bias-corrected) root of the second moment.
-  TORCH_ARG(double, eps) = 1e-8;
-  /// Decoupled weight decay: w ← (1 − lr·decay)·w before the step.
-  TORCH_ARG(double, weight_decay) = 1e-2;
-  /// Not supported: `true` is refused with a sentence.
-  TORCH_ARG(bool, amsgrad) = false;
+  /* implicit */ AdamWOptions(double lr = 1e-3) : lr_(lr) {}
+
+  SADAM_LEARNING_RATE(SADAM_SETTER, 1e-3)
+  SADAM_ADAM_OPTIONS(SADAM_SETTER)
 
  public:
-  /// Reads from and writes to an archive; called by the optimizer's `load` and `save`.
-  void serialize(torch::serialize::InputArchive& archive) override;
-  void serialize(torch::serialize::OutputArchive& archive) const override;
-  /// Equal in every field.
-  friend bool operator==(const AdamWOptions& lhs, const AdamWOptions& rhs);
-  /// What torch's schedulers call.
-  double get_lr() const override;
-  // NOLINTNEXTLINE(readability-avoid-const-params-in-decls): torch's own signature
-  void set_lr(const double lr) override;
+  /// Calls visit(OptionInfo, value) for each option.
+  template <class Self, class Visit>
+  static void visit_options(Self& options, const Visit& visit) {
+    SADAM_LEARNING_RATE(SADAM_VISIT, 1e-3)
+    SADAM_ADAM_OPTIONS(SADAM_VISIT)
+  }
 };
+
+extern template struct OptionsBase<AdamWOptions>;
 
 /// What `AdamW` and `SAdam` keep for each parameter.
 struct AdamWParamState : public torch::optim::OptimizerCloneableParamState<AdamWParamState> {

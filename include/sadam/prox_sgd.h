@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sadam/optimizer.h>
+#include <sadam/options_base.h>
 #include <torch/arg.h>
 #include <torch/nn/module.h>
 
@@ -11,28 +12,24 @@
 
 namespace sadam {
 
-/// Options of `ProxSGD`, with the paper's values as defaults.
-struct ProxSGDOptions : public torch::optim::OptimizerCloneableOptions<ProxSGDOptions> {
+/// Options of `ProxSGD`, with the paper's values as defaults; <sadam/option_list.h> explains each.
+struct ProxSGDOptions : public OptionsBase<ProxSGDOptions> {
   /// From the learning rate, as torch's options.
-  /* implicit */ ProxSGDOptions(double lr = 1e-2);
-  /// Learning rate, at least 0.
-  TORCH_ARG(double, lr) = 1e-2;
-  /// Heavy-ball momentum in [0, 1).
-  TORCH_ARG(double, momentum) = 0.9;
-  /// Weight of the L1 penalty; the soft threshold is lr·l1.
-  TORCH_ARG(double, l1) = 1e-4;
+  /* implicit */ ProxSGDOptions(double lr = 1e-2) : lr_(lr) {}
+
+  SADAM_LEARNING_RATE(SADAM_SETTER, 1e-2)
+  SADAM_PROX_OPTIONS(SADAM_SETTER)
 
  public:
-  /// Reads from and writes to an archive; called by the optimizer's `load` and `save`.
-  void serialize(torch::serialize::InputArchive& archive) override;
-  void serialize(torch::serialize::OutputArchive& archive) const override;
-  /// Equal in every field.
-  friend bool operator==(const ProxSGDOptions& lhs, const ProxSGDOptions& rhs);
-  /// What torch's schedulers call.
-  double get_lr() const override;
-  // NOLINTNEXTLINE(readability-avoid-const-params-in-decls): torch's own signature
-  void set_lr(const double lr) override;
+  /// Calls visit(OptionInfo, value) for each option.
+  template <class Self, class Visit>
+  static void visit_options(Self& options, const Visit& visit) {
+    SADAM_LEARNING_RATE(SADAM_VISIT, 1e-2)
+    SADAM_PROX_OPTIONS(SADAM_VISIT)
+  }
 };
+
+extern template struct OptionsBase<ProxSGDOptions>;
 
 /// What `ProxSGD` keeps for each parameter.
 struct ProxSGDParamState : public torch::optim::OptimizerCloneableParamState<ProxSGDParamState> {

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <sadam/adamw.h>
-#include <sadam/bias_correction.h>
-#include <sadam/brake.h>
+#include <sadam/choices.h>
 #include <sadam/directions.h>
 #include <sadam/error.h>
 #include <sadam/graphed_step.h>
 #include <sadam/optimizer.h>
 #include <sadam/prox_sgd.h>
 #include <sadam/s_adam.h>
-#include <sadam/statistic.h>
 #include <sadam/step_summary.h>
 #include <sadam/version.h>
 #include <torch/torch.h>

@@ -1,7 +1,8 @@
 // From the options of a group to the scalars of one update.
 #pragma once
 
-#include <sadam/bias_correction.h>
+#include <sadam/choices.h>
+#include <sadam/option_list.h>
 
 #include <cmath>
 #include <cstdint>
@@ -22,20 +23,25 @@ struct AdamCoefficients {
   double decay = 1;
 };
 
-/// The options of a group that decide its update, with its brake.
-struct AdamRule {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 1e-2;
-  double brake = 1;
-  BiasCorrection bias_correction = BiasCorrection::adamw;
-  bool damp_weight_decay = false;
+#define SADAM_USUAL(type, name, usual, ...) type name = usual;
+#define SADAM_ZERO(type, name, ...) type name{};
+
+/// The options of a group: with Adam's defaults, no brake and nothing of Prox-SGD. They lie where the kernels
+/// run, so that a new learning rate reaches a captured graph.
+struct GroupRule {
+  SADAM_LEARNING_RATE(SADAM_USUAL, 1e-3)
+  SADAM_ADAM_OPTIONS(SADAM_USUAL)
+  SADAM_BRAKE_OPTIONS(SADAM_ZERO)
+  SADAM_PROX_OPTIONS(SADAM_ZERO)
+  double given_brake = -1;   ///< a caller's own; negative: none, the brake follows from ρ
+  double applied_brake = 1;  ///< the last one
 };
 
+#undef SADAM_USUAL
+#undef SADAM_ZERO
+
 /// The scalars of the t-th update, t ≥ 1.
-SADAM_HD AdamCoefficients coefficients_at(const AdamRule& rule, std::int64_t t) {
+SADAM_HD AdamCoefficients coefficients_at(const GroupRule& rule, double brake, std::int64_t t) {
   const double correction1 = 1 - std::pow(rule.beta1, static_cast<double>(t));
   const double correction2 = 1 - std::pow(rule.beta2, static_cast<double>(t));
   AdamCoefficients c;
@@ -43,13 +49,18 @@ SADAM_HD AdamCoefficients coefficients_at(const AdamRule& rule, std::int64_t t) 
   c.beta2 = rule.beta2;
   c.eps = rule.eps;
   c.root_scale = 1;
-  c.decay = 1 - rule.lr * rule.weight_decay * (rule.damp_weight_decay ? rule.brake : 1);
-  c.step_size = rule.lr * rule.brake;
-  if (rule.bias_correction == BiasCorrection::adamw) {
-    c.root_scale = 1 / std::sqrt(correction2);
-    c.step_size /= correction1;
-  } else if (rule.bias_correction == BiasCorrection::reference) {
-    c.step_size *= std::sqrt(correction2) / correction1;
+  c.decay = 1 - rule.lr * rule.weight_decay * (rule.damp_weight_decay ? brake : 1);
+  c.step_size = rule.lr * brake;
+  switch (rule.bias_correction) {
+    case BiasCorrection::adamw:
+      c.root_scale = 1 / std::sqrt(correction2);
+      c.step_size /= correction1;
+      break;
+    case BiasCorrection::reference:
+      c.step_size *= std::sqrt(correction2) / correction1;
+      break;
+    case BiasCorrection::none:
+      break;
   }
   return c;
 }

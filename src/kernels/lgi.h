@@ -2,8 +2,7 @@
 // text on the host and on the GPU.
 #pragma once
 
-#include <sadam/brake.h>
-#include <sadam/statistic.h>
+#include <sadam/choices.h>
 
 #include <cmath>
 #include <cstdint>
@@ -69,16 +68,30 @@ SADAM_HD double residual_ratio(const ProbeNumbers& p, double eps) {
   return residuals / k / (residuals / k + explained / k + eps / scale / scale);
 }
 
+// Each statistic by its name. What is not finite gives the largest value.
+
+SADAM_HD double variance_lgi(const ProbeNumbers& p, double eps) {
+  return all_finite(p.differences, p.count) ? variance_ratio(p, static_cast<double>(p.count), eps) : 1;
+}
+
+SADAM_HD double unbiased_variance_lgi(const ProbeNumbers& p, double eps) {
+  const auto k = static_cast<double>(p.count);
+  if (!all_finite(p.differences, p.count)) return p.count > 1 ? k / (k - 1) : 1;
+  return p.count > 1 ? variance_ratio(p, k - 1, eps) : 0;
+}
+
+SADAM_HD double residual_lgi(const ProbeNumbers& p, double eps) {
+  return all_finite(p.differences, p.count) && all_finite(p.slopes, p.count) ? residual_ratio(p, eps) : 1;
+}
+
 /// ρ before the cap; see `sadam::lgi`.
 SADAM_HD double lgi_of(Statistic statistic, const ProbeNumbers& p, double eps) {
-  const auto k = static_cast<double>(p.count);
-  const bool finite = all_finite(p.differences, p.count);
-  if (statistic == Statistic::variance) return finite ? variance_ratio(p, k, eps) : 1;
-  if (statistic == Statistic::unbiased_variance) {
-    if (!finite) return p.count > 1 ? k / (k - 1) : 1;
-    return p.count > 1 ? variance_ratio(p, k - 1, eps) : 0;
-  }
-  return finite && all_finite(p.slopes, p.count) ? residual_ratio(p, eps) : 1;
+#define SADAM_CASE(name, ...) \
+  case Statistic::name:       \
+    return name##_lgi(p, eps);
+  switch (statistic) { SADAM_STATISTICS(SADAM_CASE) }
+#undef SADAM_CASE
+  return std::nan("");  // no statistic at all
 }
 
 /// ρ of the probe along Adam's own step; see `sadam::step_lgi`.
@@ -88,9 +101,19 @@ SADAM_HD double step_lgi_of(double change, double slope) {
   return residual / (residual + std::fabs(slope) + 1e-12);
 }
 
+// Each brake by its name.
+
+SADAM_HD double exponential_brake(double damping, double lgi) { return std::exp(-damping * lgi); }
+SADAM_HD double proximal_brake(double damping, double lgi) { return 1 / (1 + damping * lgi); }
+
 /// α; see `sadam::brake`.
 SADAM_HD double brake_of(Brake form, double damping, double lgi) {
-  return form == Brake::proximal ? 1 / (1 + damping * lgi) : std::exp(-damping * lgi);
+#define SADAM_CASE(name, ...) \
+  case Brake::name:           \
+    return name##_brake(damping, lgi);
+  switch (form) { SADAM_BRAKES(SADAM_CASE) }
+#undef SADAM_CASE
+  return std::nan("");  // no brake at all
 }
 
 }  // namespace sadam::kernels

@@ -2,8 +2,6 @@
 // double, by the same text on the host and on the GPU.
 #pragma once
 
-#include <sadam/statistic.h>
-
 #include <cmath>
 #include <cstdint>
 
@@ -12,17 +10,6 @@
 #include "kernels/math.h"
 
 namespace sadam::kernels {
-
-/// The options of a group. They lie where the kernels run, so that a new learning rate reaches a captured
-/// graph.
-struct GroupRule {
-  AdamRule adam;            ///< `adam.brake` is the last one applied
-  double damping = 0;       ///< λ
-  double given_brake = -1;  ///< a caller's own brake; negative: none, the brake follows from ρ
-  double momentum = 0;      ///< ProxSGD's
-  double l1 = 0;
-  Brake brake = Brake::exponential;
-};
 
 /// Counts over an optimizer's life, and what the step under way has found so far.
 struct StepNumbers {
@@ -135,9 +122,7 @@ SADAM_HD void begin_numbers(const StepState& state, const Team& team) {
   for (std::int64_t i = team.rank; i < state.probes; i += team.size) state.slopes[i] = 0;
   for (std::int64_t i = team.rank; i < state.parameter_count; i += team.size) {
     ParameterNumbers& parameter = state.parameters[i];
-    AdamRule rule = state.rules[parameter.group].adam;
-    rule.brake = 1;
-    parameter.coefficients = coefficients_at(rule, parameter.t + 1);
+    parameter.coefficients = coefficients_at(state.rules[parameter.group], 1, parameter.t + 1);
   }
 }
 
@@ -200,8 +185,9 @@ SADAM_HD void set_brakes(const Round& round, const StepState& state, double* rec
     // A ρ that only says "not finite" is for this step alone, not for those until the next probe.
     if (numbers.judged != 0) lgi[g] = numbers.lgi;
     if (numbers.judged != 0 && numbers.bad_probes == 0) state.last_lgi[g] = numbers.lgi;
-    rule.adam.brake = rule.given_brake >= 0 ? rule.given_brake : brake_of(rule.brake, rule.damping, lgi[g]);
-    lgi[state.groups + g] = rule.adam.brake;
+    rule.applied_brake =
+        rule.given_brake >= 0 ? rule.given_brake : brake_of(rule.brake, rule.damping, lgi[g]);
+    lgi[state.groups + g] = rule.applied_brake;
   }
 }
 
@@ -232,7 +218,8 @@ SADAM_HD void finish_round(const Round& round, const StepState& state, const Tea
       if (parameter.trained == 0 || parameter.group < round.first_group || parameter.group >= round.end_group)
         continue;
       ++parameter.t;
-      parameter.coefficients = coefficients_at(state.rules[parameter.group].adam, parameter.t);
+      const GroupRule& rule = state.rules[parameter.group];
+      parameter.coefficients = coefficients_at(rule, rule.applied_brake, parameter.t);
     }
   if (round.closes && team.rank == 0) {
     record[kRecordSkipped] = skip ? 1 : 0;

@@ -1,12 +1,10 @@
 #include <sadam/adamw.h>
 #include <torch/nn/module.h>
 
-#include "optim/checks.h"
-#include "optim/rules.h"
+#include "optim/options.h"
 #include "optim/state.h"
 #include "step/archive.h"
 #include "step/engine.h"
-#include "step/options.h"
 
 namespace sadam {
 
@@ -14,29 +12,8 @@ using torch::optim::OptimizerParamGroup;
 using torch::serialize::InputArchive;
 using torch::serialize::OutputArchive;
 
-// ---- options and state ------------------------------------------------------------------------------------
-
-AdamWOptions::AdamWOptions(double lr) : lr_(lr) {}
-
-void AdamWOptions::serialize(InputArchive& archive) {
-  kernels::GroupRule rule;
-  step::visit_adam(rule, step::FieldReader{archive});
-  lr(rule.adam.lr).betas({rule.adam.beta1, rule.adam.beta2}).eps(rule.adam.eps);
-  weight_decay(rule.adam.weight_decay);
-}
-
-void AdamWOptions::serialize(OutputArchive& archive) const {
-  const auto rule = optim::rule_of(*this);
-  step::visit_adam(rule, step::FieldWriter{archive});
-}
-
-bool operator==(const AdamWOptions& lhs, const AdamWOptions& rhs) {
-  return lhs.lr() == rhs.lr() && lhs.betas() == rhs.betas() && lhs.eps() == rhs.eps() &&
-         lhs.weight_decay() == rhs.weight_decay() && lhs.amsgrad() == rhs.amsgrad();
-}
-
-double AdamWOptions::get_lr() const { return lr(); }
-void AdamWOptions::set_lr(const double new_lr) { lr(new_lr); }
+// ---- the state
+// ---------------------------------------------------------------------------------------------
 
 void AdamWParamState::serialize(InputArchive& archive) {
   step(step::read_value(archive, "step").toInt());
@@ -72,13 +49,7 @@ AdamW::AdamW(const torch::nn::Module& module, const AdamWOptions& defaults)
 }
 
 void AdamW::check_options(const torch::optim::OptimizerOptions& given, const std::string& where) const {
-  const auto& options = optim::options_as<AdamWOptions>(given, where, "AdamWOptions");
-  optim::require_at_least_zero(options.lr(), where, "lr");
-  optim::require_fraction(std::get<0>(options.betas()), where, "betas[0]");
-  optim::require_fraction(std::get<1>(options.betas()), where, "betas[1]");
-  optim::require_at_least_zero(options.eps(), where, "eps");
-  optim::require_at_least_zero(options.weight_decay(), where, "weight_decay");
-  optim::refuse_amsgrad(options.amsgrad(), where);
+  optim::check_values(optim::options_as<AdamWOptions>(given, where, "AdamWOptions"), where);
 }
 
 torch::Tensor AdamW::step(LossClosure closure) {

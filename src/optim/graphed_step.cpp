@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "optim/checks.h"
+#include "optim/options.h"
 #include "step/graph.h"
 
 namespace sadam {
@@ -71,7 +71,7 @@ torch::Tensor GraphedStep::take(const Inputs& inputs, const double* brake) {
   auto& optimizer = *parts_->optimizer;
   auto& settings = parts_->settings;
   const auto device = device_of(optimizer);
-  if (brake != nullptr) optim::require_at_least_zero(*brake, "GraphedStep: ", "brake");
+  if (brake != nullptr) optim::check_brake(*brake, "GraphedStep: ");
   if (device != settings.device) {  // the model was moved
     parts_->graphs.reset();
     settings.device = device;

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "optim/checks.h"
+#include "optim/options.h"
 #include "optim/state.h"
 #include "step/archive.h"
 #include "step/engine.h"
@@ -138,7 +138,7 @@ torch::Tensor Optimizer::step(const StepRequest& request) {
   for (const auto& part : request.parts)
     if (!part) throw Error(std::string(name()) + "::step: a part of the loss is no function: pass closures.");
   if (request.brake) {
-    optim::require_at_least_zero(*request.brake, std::string(name()) + "::step: ", "brake");
+    optim::check_brake(*request.brake, std::string(name()) + "::step: ");
     wanted.brakes.assign(param_groups().size(), *request.brake);
   }
   return run(wanted);

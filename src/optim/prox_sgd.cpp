@@ -1,12 +1,10 @@
 #include <sadam/prox_sgd.h>
 #include <torch/nn/module.h>
 
-#include "optim/checks.h"
-#include "optim/rules.h"
+#include "optim/options.h"
 #include "optim/state.h"
 #include "step/archive.h"
 #include "step/engine.h"
-#include "step/options.h"
 
 namespace sadam {
 
@@ -14,27 +12,8 @@ using torch::optim::OptimizerParamGroup;
 using torch::serialize::InputArchive;
 using torch::serialize::OutputArchive;
 
-// ---- options and state ------------------------------------------------------------------------------------
-
-ProxSGDOptions::ProxSGDOptions(double lr) : lr_(lr) {}
-
-void ProxSGDOptions::serialize(InputArchive& archive) {
-  kernels::GroupRule rule;
-  step::visit_prox_sgd(rule, step::FieldReader{archive});
-  lr(rule.adam.lr).momentum(rule.momentum).l1(rule.l1);
-}
-
-void ProxSGDOptions::serialize(OutputArchive& archive) const {
-  const auto rule = optim::rule_of(*this);
-  step::visit_prox_sgd(rule, step::FieldWriter{archive});
-}
-
-bool operator==(const ProxSGDOptions& lhs, const ProxSGDOptions& rhs) {
-  return lhs.lr() == rhs.lr() && lhs.momentum() == rhs.momentum() && lhs.l1() == rhs.l1();
-}
-
-double ProxSGDOptions::get_lr() const { return lr(); }
-void ProxSGDOptions::set_lr(const double new_lr) { lr(new_lr); }
+// ---- the state
+// ---------------------------------------------------------------------------------------------
 
 void ProxSGDParamState::serialize(InputArchive& archive) {
   momentum_buffer(step::read_value(archive, "momentum_buffer").toTensor());
@@ -65,10 +44,7 @@ ProxSGD::ProxSGD(const torch::nn::Module& module, const ProxSGDOptions& defaults
 }
 
 void ProxSGD::check_options(const torch::optim::OptimizerOptions& given, const std::string& where) const {
-  const auto& options = optim::options_as<ProxSGDOptions>(given, where, "ProxSGDOptions");
-  optim::require_at_least_zero(options.lr(), where, "lr");
-  optim::require_fraction(options.momentum(), where, "momentum");
-  optim::require_at_least_zero(options.l1(), where, "l1");
+  optim::check_values(optim::options_as<ProxSGDOptions>(given, where, "ProxSGDOptions"), where);
 }
 
 torch::Tensor ProxSGD::step(LossClosure closure) {

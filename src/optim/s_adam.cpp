@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "optim/checks.h"
-#include "optim/rules.h"
+#include "optim/options.h"
 #include "optim/state.h"
 #include "step/archive.h"
 #include "step/engine.h"
-#include "step/option_names.h"
 
 namespace sadam {
 
@@ -42,33 +40,6 @@ SAdam::SAdam(const torch::nn::Module& module, const SAdamOptions& defaults)
 
 namespace {
 
-void check_values(const SAdamOptions& options, const std::string& where) {
-  optim::require_at_least_zero(options.lr(), where, "lr");
-  optim::require_fraction(std::get<0>(options.betas()), where, "betas[0]");
-  optim::require_fraction(std::get<1>(options.betas()), where, "betas[1]");
-  optim::require_at_least_zero(options.eps(), where, "eps");
-  optim::require_at_least_zero(options.weight_decay(), where, "weight_decay");
-  optim::require_at_least_zero(options.damping(), where, "damping");
-  optim::require(is_in(kBrakeNames, options.brake()), where, "brake", to_string(options.brake()),
-                 "exponential or proximal");
-  optim::require(is_in(kBiasCorrectionNames, options.bias_correction()), where, "bias_correction",
-                 to_string(options.bias_correction()), "adamw, reference or none");
-  optim::refuse_amsgrad(options.amsgrad(), where);
-  optim::require(options.probes() >= 1 && options.probes() <= 65535, where, "probes", options.probes(),
-                 "between 1 and 65535");
-  optim::require(std::isfinite(options.radius()) && options.radius() > 0, where, "radius", options.radius(),
-                 "a finite number above 0");
-  optim::require_at_least_zero(options.lgi_eps(), where, "lgi_eps");
-  optim::require(options.cap() > 0, where, "cap", options.cap(), "above 0");
-  optim::require(options.interval() >= 1, where, "interval", options.interval(), "at least 1");
-  optim::require(is_in(kDirectionsNames, options.directions()), where, "directions",
-                 to_string(options.directions()), "sphere, per_tensor, rademacher or step");
-  optim::require(is_in(kStatisticNames, options.statistic()), where, "statistic",
-                 to_string(options.statistic()), "variance, unbiased_variance or residual");
-  optim::require(is_in(kProbeNoiseNames, options.noise()), where, "noise", to_string(options.noise()),
-                 "shared or fresh");
-}
-
 void check_combination(const SAdamOptions& whole) {
   if (whole.directions() == Directions::step && !whole.source() && whole.statistic() != Statistic::residual)
     throw Error(
@@ -80,7 +51,7 @@ void check_combination(const SAdamOptions& whole) {
 
 void SAdam::check_options(const torch::optim::OptimizerOptions& given, const std::string& where) const {
   const auto& options = optim::options_as<SAdamOptions>(given, where, "SAdamOptions");
-  check_values(options, where);
+  optim::check_values(options, where);
   const auto conflict = options.conflict_with(whole());
   if (!conflict.empty())
     throw Error(where + conflict +
@@ -156,7 +127,7 @@ void SAdam::step(const Brakes& brakes) {
   if (brakes.per_group.size() != param_groups().size())
     throw Error("SAdam::step: there are " + std::to_string(brakes.per_group.size()) + " brakes for " +
                 std::to_string(param_groups().size()) + " groups: pass what probe() returned.");
-  for (double brake : brakes.per_group) optim::require_at_least_zero(brake, "SAdam::step: ", "brake");
+  for (double brake : brakes.per_group) optim::check_brake(brake, "SAdam::step: ");
   step::Request request;
   request.caller = "SAdam::step";
   request.brakes = brakes.per_group;
@@ -187,12 +158,12 @@ std::vector<double> SAdam::accept(
         "load: the state was saved with a caller's direction source, which a file cannot hold: build SAdam "
         "with .source(...) first.");
   auto& new_whole = static_cast<SAdamOptions&>(new_defaults);
-  check_values(new_whole, "load: ");
+  optim::check_values(new_whole, "load: ");
   check_combination(new_whole);
   for (const auto& group_options : options) {
     auto& of_group = static_cast<SAdamOptions&>(*group_options);
     of_group.inherit_from(new_whole);
-    check_values(of_group, "load: ");
+    optim::check_values(of_group, "load: ");
   }
   return last_lgi;
 }

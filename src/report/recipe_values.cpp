@@ -5,37 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "train/recipe/field_table.h"
-#include "train/recipe/presets.h"
+#include "train/recipe/fields.h"
+#include "train/recipe/source.h"
 
 namespace sadam::report {
 namespace {
-
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool optimizer_field_applies(const train::Recipe& recipe, std::string_view field) {
-  const auto& optimizer = recipe.optimizer.name;
-  if (is_one_of(field, {"name", "lr"})) return true;
-  if (field == "bias_correction") return optimizer == "sadam" || recipe.control.kind != "none";
-  if (is_one_of(field, {"momentum", "l1"})) return optimizer == "prox_sgd";
-  if (is_one_of(field, {"beta1", "beta2", "eps", "weight_decay"})) return optimizer != "prox_sgd";
-  return optimizer == "sadam";
-}
-
-bool schedule_field_applies(std::string_view schedule, std::string_view field) {
-  if (field == "floor") return schedule == "cosine";
-  if (is_one_of(field, {"every", "factor"})) return schedule == "step";
-  if (field == "power") return schedule == "inverse_power";
-  return true;
-}
-
-bool control_field_applies(std::string_view kind, std::string_view field) {
-  if (field == "run") return is_one_of(kind, {"matched", "shuffled"});
-  if (field == "brake") return is_one_of(kind, {"matched", "constant"});
-  return true;
-}
 
 Cell cell_of(std::string text) { return text; }
 Cell cell_of(std::int64_t number) { return Cell::count(number); }
@@ -56,13 +30,9 @@ train::Recipe plain_optimizer(const train::Recipe& recipe) {
 
 bool field_applies(const train::Recipe& recipe, std::string_view name) {
   const auto dot = name.find('.');
-  const auto section = name.substr(0, dot);
-  const auto field = dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
-  if (section == "optimizer") return optimizer_field_applies(recipe, field);
-  if (section == "schedule") return schedule_field_applies(recipe.schedule.name, field);
-  if (section == "control") return control_field_applies(recipe.control.kind, field);
-  if (section == "model" && is_one_of(field, {"bits", "dropout"})) return recipe.model.name == "qatnet";
-  return true;
+  const auto section = dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+  const auto* const row = train::find_row(section, name.substr(dot == std::string_view::npos ? 0 : dot + 1));
+  return row == nullptr || row->applies_to(recipe);
 }
 
 std::vector<RecipeValue> recipe_values(const train::Recipe& recipe) {

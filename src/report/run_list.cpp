@@ -15,7 +15,7 @@
 #include "report/irregularities.h"
 #include "report/recipe_values.h"
 #include "report/run_summary.h"
-#include "train/recipe/field_table.h"
+#include "train/recipe/fields.h"
 
 namespace sadam::report {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <sadam/error.h>
 
-#include "train/recipe/run_recipe.h"
+#include "train/recipe/source.h"
 #include "train/resume.h"
 
 namespace sadam::report {

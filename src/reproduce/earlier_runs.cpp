@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "base/usage_error.h"
-#include "train/recipe/difference.h"
-#include "train/recipe/run_recipe.h"
+#include "train/recipe/fields.h"
+#include "train/recipe/source.h"
 
 namespace sadam::reproduce {
 namespace {

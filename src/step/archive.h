@@ -62,36 +62,30 @@ Totals load_state(torch::serialize::InputArchive& archive, const StateReader& re
 /// Reads one value, or throws a sentence that names what is missing.
 c10::IValue read_value(torch::serialize::InputArchive& archive, const std::string& key);
 
-/// A field of options.h, to and from an archive. Enums go by their names.
-struct FieldWriter {
-  torch::serialize::OutputArchive& archive;
+/// An option, to and from an archive. Choices go by their names; one that an older archive lacks keeps its
+/// value.
+template <class T>
+void write_option(torch::serialize::OutputArchive& archive, const char* name, const T& value) {
+  if constexpr (std::is_enum_v<T>)
+    archive.write(name, c10::IValue(to_string(value)));
+  else if constexpr (std::is_same_v<T, std::uint64_t>)
+    archive.write(name, c10::IValue(static_cast<std::int64_t>(value)));
+  else
+    archive.write(name, c10::IValue(value));
+}
 
-  template <class T>
-  void operator()(const char* name, const T& value) const {
-    if constexpr (std::is_enum_v<T>)
-      archive.write(name, c10::IValue(to_string(value)));
-    else if constexpr (std::is_same_v<T, std::uint64_t>)
-      archive.write(name, c10::IValue(static_cast<std::int64_t>(value)));
-    else
-      archive.write(name, c10::IValue(value));
-  }
-};
-
-struct FieldReader {
-  torch::serialize::InputArchive& archive;
-
-  template <class T>
-  void operator()(const char* name, T& value) const {
-    const auto saved = read_value(archive, name);
-    if constexpr (std::is_enum_v<T>)
-      value = value_in(names_of(value), saved.toStringRef(), name);
-    else if constexpr (std::is_same_v<T, double>)
-      value = saved.toDouble();
-    else if constexpr (std::is_same_v<T, bool>)
-      value = saved.toBool();
-    else
-      value = static_cast<T>(saved.toInt());
-  }
-};
+template <class T>
+void read_option(torch::serialize::InputArchive& archive, const char* name, T& value) {
+  c10::IValue saved;
+  if (!archive.try_read(name, saved)) return;
+  if constexpr (std::is_enum_v<T>)
+    value = value_named<T>(saved.toStringRef(), name);
+  else if constexpr (std::is_same_v<T, double>)
+    value = saved.toDouble();
+  else if constexpr (std::is_same_v<T, bool>)
+    value = saved.toBool();
+  else
+    value = static_cast<T>(saved.toInt());
+}
 
 }  // namespace sadam::step

@@ -1,8 +1,5 @@
-// The public functions of the formulas and of the options' names.
-#include <sadam/bias_correction.h>
-#include <sadam/brake.h>
-#include <sadam/directions.h>
-#include <sadam/statistic.h>
+// The public functions of <sadam/choices.h>.
+#include <sadam/choices.h>
 
 #include "kernels/lgi.h"
 #include "step/option_names.h"
@@ -12,8 +9,7 @@ namespace sadam {
 double lgi(Statistic statistic, const std::vector<double>& differences, const std::vector<double>& slopes,
            double eps) {
   if (differences.empty()) throw Error("lgi: there is no difference to judge: evaluate at least one probe.");
-  if (!is_in(kStatisticNames, statistic))
-    throw Error("lgi: the statistic must be variance, unbiased_variance or residual.");
+  if (!is_known(statistic)) throw Error("lgi: the statistic must be " + list_of_names<Statistic>() + ".");
   if (statistic == Statistic::residual && slopes.size() != differences.size())
     throw Error("lgi: the residual statistic needs one slope for each difference.");
   return kernels::lgi_of(
@@ -23,14 +19,14 @@ double lgi(Statistic statistic, const std::vector<double>& differences, const st
 double step_lgi(double change, double slope) { return kernels::step_lgi_of(change, slope); }
 
 double brake(Brake form, double damping, double lgi) {
-  if (!is_in(kBrakeNames, form)) throw Error("brake: the form of the brake must be exponential or proximal.");
+  if (!is_known(form)) throw Error("brake: the form of the brake must be " + list_of_names<Brake>() + ".");
   return kernels::brake_of(form, damping, lgi);
 }
 
-std::string to_string(Statistic statistic) { return name_in(kStatisticNames, statistic); }
-std::string to_string(Brake form) { return name_in(kBrakeNames, form); }
-std::string to_string(Directions directions) { return name_in(kDirectionsNames, directions); }
-std::string to_string(ProbeNoise noise) { return name_in(kProbeNoiseNames, noise); }
-std::string to_string(BiasCorrection correction) { return name_in(kBiasCorrectionNames, correction); }
+std::string to_string(Directions directions) { return name_of(directions); }
+std::string to_string(Statistic statistic) { return name_of(statistic); }
+std::string to_string(Brake form) { return name_of(form); }
+std::string to_string(ProbeNoise noise) { return name_of(noise); }
+std::string to_string(BiasCorrection correction) { return name_of(correction); }
 
 }  // namespace sadam

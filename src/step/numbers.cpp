@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "step/backend.h"
+#include "step/options.h"
 
 namespace sadam::step {
 namespace {
@@ -34,20 +35,6 @@ std::vector<T> downloaded(const at::Tensor& tensor) {
 template <class T>
 T* address(const at::Tensor& tensor) {
   return static_cast<T*>(tensor.data_ptr());
-}
-
-bool same_rules(const std::vector<GroupRule>& a, const std::vector<GroupRule>& b) {
-  if (a.size() != b.size()) return false;
-  const auto same = [](const GroupRule& x, const GroupRule& y) {
-    return x.adam.lr == y.adam.lr && x.adam.beta1 == y.adam.beta1 && x.adam.beta2 == y.adam.beta2 &&
-           x.adam.eps == y.adam.eps && x.adam.weight_decay == y.adam.weight_decay &&
-           x.adam.bias_correction == y.adam.bias_correction &&
-           x.adam.damp_weight_decay == y.adam.damp_weight_decay && x.damping == y.damping &&
-           x.given_brake == y.given_brake && x.momentum == y.momentum && x.l1 == y.l1 && x.brake == y.brake;
-  };
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (!same(a[i], b[i])) return false;
-  return true;
 }
 
 StepSummary summary_of(const double* record, const NumbersShape& shape) {
@@ -110,7 +97,7 @@ void Numbers::set_items(const Items& items) {
 }
 
 void Numbers::set_rules(const std::vector<GroupRule>& rules, const Backend& backend) {
-  if (same_rules(rules, rules_set_)) return;
+  if (std::equal(rules.begin(), rules.end(), rules_set_.begin(), rules_set_.end(), is_same_rule)) return;
   backend.kernels().set_rules({address<GroupRule>(rules_), rules, backend.place()});
   rules_set_ = rules;
 }

@@ -1,39 +1,72 @@
-// The names of the option families, written once.
+// The names of choices, from the lists of <sadam/choices.h>.
 #pragma once
 
-#include <sadam/bias_correction.h>
-#include <sadam/brake.h>
-#include <sadam/directions.h>
-#include <sadam/statistic.h>
+#include <sadam/choices.h>
+#include <sadam/error.h>
 
-#include "step/names.h"
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace sadam {
 
-inline constexpr Names<Brake, 2> kBrakeNames{
-    {{Brake::exponential, "exponential"}, {Brake::proximal, "proximal"}}};
+/// One form of a choice.
+template <class Enum>
+struct Named {
+  Enum value;
+  std::string_view name;
+  std::string_view meaning;
+};
 
-inline constexpr Names<Statistic, 3> kStatisticNames{{{Statistic::variance, "variance"},
-                                                      {Statistic::unbiased_variance, "unbiased_variance"},
-                                                      {Statistic::residual, "residual"}}};
+#define SADAM_NAMED(name, meaning) Named<Family>{Family::name, #name, meaning},
+#define SADAM_FAMILY(Enum, LIST)                              \
+  constexpr auto names_of(Enum) {                             \
+    using Family = Enum;                                      \
+    return std::to_array<Named<Family>>({LIST(SADAM_NAMED)}); \
+  }
 
-inline constexpr Names<Directions, 4> kDirectionsNames{{{Directions::sphere, "sphere"},
-                                                        {Directions::per_tensor, "per_tensor"},
-                                                        {Directions::rademacher, "rademacher"},
-                                                        {Directions::step, "step"}}};
+/// Every form of a family, by one of its values.
+SADAM_FAMILY(Directions, SADAM_DIRECTIONS)
+SADAM_FAMILY(Statistic, SADAM_STATISTICS)
+SADAM_FAMILY(Brake, SADAM_BRAKES)
+SADAM_FAMILY(ProbeNoise, SADAM_PROBE_NOISES)
+SADAM_FAMILY(BiasCorrection, SADAM_BIAS_CORRECTIONS)
 
-inline constexpr Names<ProbeNoise, 2> kProbeNoiseNames{
-    {{ProbeNoise::shared, "shared"}, {ProbeNoise::fresh, "fresh"}}};
+#undef SADAM_FAMILY
+#undef SADAM_NAMED
 
-inline constexpr Names<BiasCorrection, 3> kBiasCorrectionNames{{{BiasCorrection::adamw, "adamw"},
-                                                                {BiasCorrection::reference, "reference"},
-                                                                {BiasCorrection::none, "none"}}};
+template <class Enum>
+bool is_known(Enum value) {
+  for (const auto& each : names_of(value))
+    if (each.value == value) return true;
+  return false;
+}
 
-// The table of a family, by one of its values.
-constexpr const auto& names_of(Brake) { return kBrakeNames; }
-constexpr const auto& names_of(Statistic) { return kStatisticNames; }
-constexpr const auto& names_of(Directions) { return kDirectionsNames; }
-constexpr const auto& names_of(ProbeNoise) { return kProbeNoiseNames; }
-constexpr const auto& names_of(BiasCorrection) { return kBiasCorrectionNames; }
+template <class Enum>
+std::string name_of(Enum value) {
+  for (const auto& each : names_of(value))
+    if (each.value == value) return std::string(each.name);
+  return "unknown(" + std::to_string(static_cast<int>(value)) + ")";
+}
+
+/// "a, b or c".
+template <class Enum>
+std::string list_of_names() {
+  constexpr auto all = names_of(Enum{});
+  std::string list;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == all.size() ? " or " : ", ") + std::string(all[i].name);
+  return list;
+}
+
+/// Throws a sentence that lists the valid names. `option` says what was being read.
+template <class Enum>
+Enum value_named(std::string_view name, std::string_view option) {
+  for (const auto& each : names_of(Enum{}))
+    if (each.name == name) return each.value;
+  throw Error("'" + std::string(name) + "' is no value of '" + std::string(option) + "': use " +
+              list_of_names<Enum>() + ".");
+}
 
 }  // namespace sadam

@@ -2,8 +2,9 @@
 // in is a front end; the engine knows nothing else of it.
 #pragma once
 
+#include <sadam/choices.h>
 #include <sadam/directions.h>
-#include <sadam/statistic.h>
+#include <sadam/option_list.h>
 
 #include <cstdint>
 #include <functional>
@@ -19,18 +20,11 @@ namespace sadam::step {
 
 /// How a step is probed: the options that belong to the whole optimizer.
 struct ProbePlan {
-  std::int64_t probes = 2;  ///< k
-  double radius = 0.01;     ///< δ
-  Directions directions = Directions::sphere;
+#define SADAM_USUAL(type, name, usual, ...) type name = usual;
+  SADAM_PROBE_OPTIONS(SADAM_USUAL)
+  SADAM_SEED_OPTION(SADAM_USUAL)
+#undef SADAM_USUAL
   DirectionSource source;  ///< overrides `directions` when set
-  Statistic statistic = Statistic::variance;
-  ProbeNoise noise = ProbeNoise::shared;
-  double lgi_eps = 1e-6;
-  double cap = 10;
-  std::int64_t interval = 1;
-  std::uint64_t seed = 0;
-  bool group_by_group = false;
-  bool monitor = false;
 
   bool is_along_step() const { return directions == Directions::step && !source; }
   bool is_shared() const { return noise == ProbeNoise::shared; }

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "base/file.h"
-#include "train/recipe/difference.h"
+#include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 #include "train/record/envelope.h"
 #include "train/record/events.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <filesystem>
 
-#include "train/recipe/run_recipe.h"
+#include "train/recipe/source.h"
 #include "train/record/run_folder.h"
 
 namespace sadam::train {

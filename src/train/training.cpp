@@ -1,5 +1,6 @@
 #include "train/training.h"
 
+#include <fmt/format.h>
 #include <sadam/adamw.h>
 #include <sadam/graphed_step.h>
 #include <sadam/prox_sgd.h>
@@ -8,6 +9,7 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/serialize/archive.h>
 
+#include <type_traits>
 #include <utility>
 
 #include "base/quantities.h"
@@ -18,50 +20,59 @@
 namespace sadam::train {
 namespace {
 
-SAdamOptions s_adam_options(const Recipe& recipe) {
-  const auto& r = recipe.optimizer;
-  return SAdamOptions(r.lr)
-      .betas({r.beta1, r.beta2})
-      .eps(r.eps)
-      .weight_decay(r.weight_decay)
-      .damping(r.damping)
-      .brake(value_in(kBrakeNames, r.brake, "optimizer.brake"))
-      .bias_correction(value_in(kBiasCorrectionNames, r.bias_correction, "optimizer.bias_correction"))
-      .damp_weight_decay(r.damp_decay)
-      .probes(r.probes)
-      .radius(r.radius)
-      .directions(value_in(kDirectionsNames, r.directions, "optimizer.directions"))
-      .statistic(value_in(kStatisticNames, r.statistic, "optimizer.statistic"))
-      .noise(value_in(kProbeNoiseNames, r.noise, "optimizer.noise"))
-      .lgi_eps(r.lgi_eps)
-      .cap(r.cap)
-      .interval(r.interval)
-      .group_by_group(r.group_by_group)
-      .seed(static_cast<std::uint64_t>(recipe.seed));
+template <class T>
+T option_of(const InRecipe<T>& value, const char* name) {
+  if constexpr (std::is_enum_v<T>)
+    return value_named<T>(value, name);
+  else
+    return value;
+}
+
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member cannot be put into parentheses
+#define SADAM_TAKE(type, name, ...) options.name(option_of<type>(r.name, "optimizer." #name));
+
+SAdamOptions s_adam_options(const OptimizerRecipe& r, std::int64_t seed) {
+  SAdamOptions options;
+  SADAM_LEARNING_RATE(SADAM_TAKE, 0)
+  SADAM_ADAM_OPTIONS(SADAM_TAKE)
+  SADAM_BRAKE_OPTIONS(SADAM_TAKE)
+  SADAM_PROBE_OPTIONS(SADAM_TAKE)
+  return options.seed(static_cast<std::uint64_t>(seed));
+}
+
+AdamWOptions adamw_options(const OptimizerRecipe& r) {
+  AdamWOptions options;
+  SADAM_LEARNING_RATE(SADAM_TAKE, 0)
+  SADAM_ADAM_OPTIONS(SADAM_TAKE)
+  return options;
+}
+
+ProxSGDOptions prox_sgd_options(const OptimizerRecipe& r) {
+  ProxSGDOptions options;
+  SADAM_LEARNING_RATE(SADAM_TAKE, 0)
+  SADAM_PROX_OPTIONS(SADAM_TAKE)
+  return options;
 }
 
 // AdamW that takes a factor on its step: S-Adam with its probes switched off.
 SAdamOptions braked_adamw_options(const OptimizerRecipe& r) {
-  return SAdamOptions(r.lr)
-      .betas({r.beta1, r.beta2})
-      .eps(r.eps)
-      .weight_decay(r.weight_decay)
-      .bias_correction(value_in(kBiasCorrectionNames, r.bias_correction, "optimizer.bias_correction"))
+  SAdamOptions options;
+  SADAM_LEARNING_RATE(SADAM_TAKE, 0)
+  SADAM_ADAM_OPTIONS(SADAM_TAKE)
+  return options.bias_correction(value_named<BiasCorrection>(r.bias_correction, "optimizer.bias_correction"))
       .damping(0);
 }
 
-AdamWOptions adamw_options(const OptimizerRecipe& r) {
-  return AdamWOptions(r.lr).betas({r.beta1, r.beta2}).eps(r.eps).weight_decay(r.weight_decay);
-}
+#undef SADAM_TAKE
 
 std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const Recipe& recipe,
                                           bool braked) {
   const auto& r = recipe.optimizer;
-  if (r.name == "prox_sgd")
-    return std::make_unique<ProxSGD>(module, ProxSGDOptions(r.lr).momentum(r.momentum).l1(r.l1));
+  if (r.name == "prox_sgd") return std::make_unique<ProxSGD>(module, prox_sgd_options(r));
   if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
   if (r.name == "adamw") return std::make_unique<AdamW>(module, adamw_options(r));
-  return std::make_unique<SAdam>(module, s_adam_options(recipe));
+  if (r.name == "sadam") return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
+  throw Error(fmt::format("optimizer.name is '{}': use sadam, adamw or prox_sgd.", r.name));
 }
 
 bool is_on_gpu(const torch::nn::Module& module) { return module.parameters().front().is_cuda(); }

@@ -12,7 +12,6 @@
 #include "train/device.h"
 #include "train/feed.h"
 #include "train/precision.h"
-#include "train/recipe/run_recipe.h"
 #include "train/recipe/source.h"
 #include "train/resume.h"
 #include "train/setup.h"

@@ -73,7 +73,7 @@ void expect_finished(const StepArrays& step, const Round& round, const Doubles& 
     EXPECT_NEAR(record[step.lgi_at() + g], lgi, 1e-12);
     EXPECT_NEAR(record[step.brakes_at() + g], brakes[g], 1e-12);
     EXPECT_EQ(step.last_lgi[g], record[step.lgi_at() + g]);
-    EXPECT_EQ(step.rules[g].adam.brake, record[step.brakes_at() + g]);
+    EXPECT_EQ(step.rules[g].applied_brake, record[step.brakes_at() + g]);
   }
   const auto before = StepArrays::parameters_before();
   for (std::size_t i = 0; i < before.size(); ++i) {

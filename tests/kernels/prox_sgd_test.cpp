@@ -16,7 +16,7 @@ double plain_soft(double x, double threshold) {
 GroupRule plain_rule(double momentum, double lr, double l1) {
   GroupRule rule;
   rule.momentum = momentum;
-  rule.adam.lr = lr;
+  rule.lr = lr;
   rule.l1 = l1;
   return rule;
 }

@@ -46,7 +46,7 @@ void expect_skipped(const StepArrays& step, double loss, double bad_loss, double
   EXPECT_EQ(record[step.brakes_at()], brakes[0]);
   EXPECT_EQ(record[step.brakes_at() + 1], brakes[1]);
   EXPECT_EQ(step.last_lgi, (std::vector<double>{0.25, 0.75}));
-  EXPECT_EQ(step.rules[0].adam.brake, brakes[0]);
+  EXPECT_EQ(step.rules[0].applied_brake, brakes[0]);
 }
 
 TEST(SkippedStep, HasALossThatIsNotFinite) {
@@ -217,7 +217,7 @@ TEST(SplitStep, JudgesFirstAndAppliesLater) {
     EXPECT_EQ(step.last_lgi[g], record[step.lgi_at() + g]);
   }
   EXPECT_NEAR(record[step.brakes_at()], std::exp(-2 * rho), 1e-14);
-  EXPECT_NEAR(step.rules[1].adam.brake, 1 / (1 + 0.5 * rho), 1e-14);
+  EXPECT_NEAR(step.rules[1].applied_brake, 1 / (1 + 0.5 * rho), 1e-14);
   EXPECT_EQ(step.numbers[0].steps, 40);
   EXPECT_EQ(step.numbers[0].begun, 44);
   expect_parameters_untouched(step);
@@ -238,7 +238,7 @@ TEST(SplitStep, JudgesFirstAndAppliesLater) {
     EXPECT_NEAR(step.last_lgi[g], rho, 1e-14);
   }
   EXPECT_EQ(record[step.brakes_at()], 0.125);
-  EXPECT_EQ(step.rules[0].adam.brake, 0.125);
+  EXPECT_EQ(step.rules[0].applied_brake, 0.125);
   EXPECT_NEAR(record[step.brakes_at() + 1], 1 / (1 + 0.5 * rho), 1e-14);
   EXPECT_EQ(step.parameters[0].t, 1);
   EXPECT_NEAR(step.parameters[0].coefficients.step_size, 0.01 * 0.125 / (1 - 0.9), 1e-16);

@@ -20,10 +20,10 @@ TEST(SetRulesKernel, CopiesThemAll) {
     cpu_kernels().set_rules(launch);
     launch.values.assign(count, GroupRule());  // the host's copy may change at once
     for (std::size_t i = 0; i < count; ++i) {
-      EXPECT_EQ(rules[i].adam.lr, 0.01 * static_cast<double>(i + 1));
+      EXPECT_EQ(rules[i].lr, 0.01 * static_cast<double>(i + 1));
       EXPECT_EQ(rules[i].given_brake, static_cast<double>(i));
     }
-    EXPECT_EQ(rules[count].adam.lr, GroupRule().adam.lr) << "one too many was written";
+    EXPECT_EQ(rules[count].lr, GroupRule().lr) << "one too many was written";
   }
 }
 
@@ -31,7 +31,7 @@ TEST(StartStepKernel, ClearsTheLastStepAndPreparesTheUnbrakedOne) {
   StepArrays step({1, 2, 3}, {4, 5, 6});
   step.numbers[0].non_finite_gradient = 8;
   step.numbers[0].skip = 1;
-  step.rules[0].adam.brake = 0.125;
+  step.rules[0].applied_brake = 0.125;
   cpu_kernels().start_step({step.state(), {}});
 
   const auto& after = step.numbers[0];
@@ -42,7 +42,7 @@ TEST(StartStepKernel, ClearsTheLastStepAndPreparesTheUnbrakedOne) {
   EXPECT_EQ(after.skipped, 4);
   EXPECT_EQ(after.non_finite_probes, 2);
   EXPECT_EQ(step.slopes, std::vector<double>(3, 0));
-  EXPECT_EQ(step.rules[0].adam.brake, 0.125) << "the last brake stays known";
+  EXPECT_EQ(step.rules[0].applied_brake, 0.125) << "the last brake stays known";
   const auto before = StepArrays::parameters_before();
   for (std::size_t i = 0; i < before.size(); ++i) {
     EXPECT_EQ(step.parameters[i].t, before[i].t);

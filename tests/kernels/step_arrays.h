@@ -14,8 +14,8 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 inline GroupRule step_rule(std::int64_t group) {
   GroupRule rule;
-  rule.adam.lr = 0.01 * static_cast<double>(group + 1);
-  rule.adam.weight_decay = 0.1;
+  rule.lr = 0.01 * static_cast<double>(group + 1);
+  rule.weight_decay = 0.1;
   rule.damping = group == 0 ? 2 : 0.5;
   rule.brake = group == 0 ? Brake::exponential : Brake::proximal;
   return rule;

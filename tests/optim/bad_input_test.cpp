@@ -22,8 +22,8 @@ TEST(BadOptions, OfSAdamAreNamed) {
   refused(SAdamOptions(-1), {"lr", "-1"});
   refused(SAdamOptions(nan), {"lr", "nan"});
   refused(SAdamOptions(inf), {"lr", "inf"});
-  refused(SAdamOptions().betas({1.0, 0.9}), {"betas[0]", "1"});
-  refused(SAdamOptions().betas({0.9, -0.1}), {"betas[1]", "-0.1"});
+  refused(SAdamOptions().betas({1.0, 0.9}), {"beta1", "1"});
+  refused(SAdamOptions().betas({0.9, -0.1}), {"beta2", "-0.1"});
   refused(SAdamOptions().eps(-1e-8), {"eps"});
   refused(SAdamOptions().weight_decay(-1), {"weight_decay"});
   refused(SAdamOptions().damping(-2), {"damping", "-2"});
@@ -46,7 +46,7 @@ TEST(BadOptions, OfSAdamAreNamed) {
 
 TEST(BadOptions, OfTheBaselinesAreNamed) {
   expect_refused([] { AdamW optimizer(one(), AdamWOptions(-1)); }, {"lr", "-1"});
-  expect_refused([] { AdamW optimizer(one(), AdamWOptions().betas({0.9, 1.0})); }, {"betas[1]"});
+  expect_refused([] { AdamW optimizer(one(), AdamWOptions().betas({0.9, 1.0})); }, {"beta2"});
   expect_refused([] { AdamW optimizer(one(), AdamWOptions().amsgrad(true)); }, {"amsgrad"});
   expect_refused([] { ProxSGD optimizer(one(), ProxSGDOptions(-1)); }, {"lr"});
   expect_refused([] { ProxSGD optimizer(one(), ProxSGDOptions().momentum(1)); }, {"momentum"});

@@ -248,7 +248,7 @@ TEST(Engine, ProxSgdIsTheSameStepWithoutAPlan) {
   auto problem = plain_problem({{w}});
   problem.plan.reset();
   problem.update = Update::prox_sgd;
-  problem.rules[0].adam.lr = 0.1;
+  problem.rules[0].lr = 0.1;
   problem.rules[0].l1 = 0.05;
   Engine engine;
   engine.step(problem, asking_for({[&] { return 0 * w.sum(); }}));
@@ -261,7 +261,7 @@ TEST(Engine, UpdatesFromTheGradientsThatAreThereAtTheUpdate) {
   auto used = torch::ones({3}).set_requires_grad(true);
   auto unused = torch::ones({3}).set_requires_grad(true);
   auto problem = plain_problem({{used, unused}}, /*lr=*/0.25);
-  problem.rules[0].adam.weight_decay = 0;
+  problem.rules[0].weight_decay = 0;
   problem.rules[0].damping = 0;
   auto request = asking_for({[&] { return used.sum(); }});
   request.before_update = [&] {

@@ -1,6 +1,5 @@
 // Properties that hold for any differences (Proposition 4.1 and Appendix A of the paper).
-#include <sadam/brake.h>
-#include <sadam/statistic.h>
+#include <sadam/choices.h>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,6 +1,5 @@
-#include <sadam/brake.h>
+#include <sadam/choices.h>
 #include <sadam/error.h>
-#include <sadam/statistic.h>
 
 #include <gtest/gtest.h>
 

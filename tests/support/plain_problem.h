@@ -39,7 +39,7 @@ inline step::Problem plain_problem(const TensorGroups& groups, double lr = 0.01)
   problem.items = items_of(groups);
   for (const auto& item : problem.items) problem.parameters.push_back(item.parameter);
   kernels::GroupRule rule;
-  rule.adam.lr = lr;
+  rule.lr = lr;
   rule.damping = 2;
   problem.rules.assign(groups.size(), rule);
   problem.plan.emplace();

@@ -13,7 +13,7 @@
 #include "support/small_gpu.h"
 #include "support/temporary_folder.h"
 #include "train/checkpoint.h"
-#include "train/recipe/run_recipe.h"
+#include "train/recipe/source.h"
 #include "train/record/events.h"
 #include "train/setup.h"
 #include "train/training.h"

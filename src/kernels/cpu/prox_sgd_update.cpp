@@ -36,7 +36,7 @@ HWY_INLINE void prox_sgd_chunk(const ProxSgdUpdate<T>& launch, const Chunk& chun
   T* const w = segment.w + chunk.begin;
   T* const buffer = segment.buffer + chunk.begin;
   const GroupRule& rule = *segment.rule;
-  const ProxSgdStep<T> step = {M::set(rule.momentum), M::set(rule.adam.lr), M::set(rule.adam.lr * rule.l1)};
+  const ProxSgdStep<T> step = {M::set(rule.momentum), M::set(rule.lr), M::set(rule.lr * rule.l1)};
   for_each_step<T, 3, 2>({w, buffer, segment.gradient + chunk.begin}, {w, buffer}, chunk.end - chunk.begin,
                          step);
 }

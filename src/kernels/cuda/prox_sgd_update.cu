@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(kThreads)
   using M = ScalarMath<T>;
   if (arguments.skip != nullptr && *arguments.skip != 0) return;
   for_each_chunk(arguments.batch, [&](const ProxSgdSegment<T>& segment, std::uint64_t chunk, std::uint64_t) {
-    const double rate = segment.rule->adam.lr;
+    const double rate = segment.rule->lr;
     const T lr = M::set(rate);
     const T momentum = M::set(segment.rule->momentum);
     const T threshold = M::set(rate * segment.rule->l1);

@@ -185,7 +185,7 @@ const FieldRow* checked_row(const Entry& entry) {
   if (!is_table(outer)) refuse_outer_name(entry, outer);
   if (entry.table.empty() || entry.opens_table) {
     const auto* const other = std::get_if<OtherValue>(&entry.value);
-    if (other == nullptr || other->kind != table_kind)
+    if (other == nullptr || other->kind != kTableKind)
       refuse(entry, fmt::format("'{}' is {}; it must be a table, written [{}]", outer, describe(entry.value),
                                 outer));
     return nullptr;

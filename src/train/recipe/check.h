@@ -1,9 +1,9 @@
 // What a recipe may say: names, types and ranges, one by one and together. Every refusal is a UsageError.
 #pragma once
 
-#include "train/recipe/entry.h"
-#include "train/recipe/field_table.h"
+#include "train/recipe/fields.h"
 #include "train/recipe/recipe.h"
+#include "train/recipe/toml.h"
 
 namespace sadam::train {
 

@@ -1,8 +1,14 @@
 // A recipe: everything that decides how a run goes, as data. docs/recipes.md explains every field.
 #pragma once
 
+#include <sadam/choices.h>
+#include <sadam/option_list.h>
+
 #include <cstdint>
 #include <string>
+#include <type_traits>
+
+#include "step/option_names.h"
 
 namespace sadam::train {
 
@@ -53,33 +59,29 @@ struct ScheduleRecipe {
   bool operator==(const ScheduleRecipe&) const = default;
 };
 
-/// The names and defaults are those of the library's options; docs/options.md explains them. A preset fills
-/// in every field first, and fields given beside it win.
+/// How a recipe holds an option of the library: choices by their names, everything else as it is.
+template <class T>
+using InRecipe = std::conditional_t<std::is_enum_v<T>, std::string, T>;
+template <class T>
+InRecipe<T> in_recipe(T value) {
+  if constexpr (std::is_enum_v<T>)
+    return name_of(value);
+  else
+    return value;
+}
+
+/// The options of <sadam/option_list.h>, by the same names and with the same defaults. A preset fills in
+/// every field first, and fields given beside it win.
 struct OptimizerRecipe {
   std::string name = "sadam";      ///< sadam, adamw or prox_sgd
   std::string preset = "default";  ///< sadam: default, paper or reference
-  double lr = 1e-3;                ///< default 0.01 for prox_sgd
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0.01;
-  // sadam
-  std::int64_t probes = 2;
-  double radius = 0.01;
-  double damping = 2;
-  std::string directions = "sphere";      ///< sphere, per_tensor, rademacher or step
-  std::string statistic = "variance";     ///< variance, unbiased_variance or residual
-  std::string brake = "exponential";      ///< exponential or proximal
-  std::string noise = "shared";           ///< shared or fresh
-  std::string bias_correction = "adamw";  ///< adamw, reference or none
-  std::int64_t interval = 1;              ///< probe every so many steps
-  double cap = 10;
-  double lgi_eps = 1e-6;
-  bool damp_decay = false;
-  bool group_by_group = false;
-  // prox_sgd
-  double momentum = 0.9;
-  double l1 = 1e-4;
+#define SADAM_RECIPE_FIELD(type, name, usual, ...) InRecipe<type> name = in_recipe<type>(usual);
+  SADAM_LEARNING_RATE(SADAM_RECIPE_FIELD, 1e-3)
+  SADAM_ADAM_OPTIONS(SADAM_RECIPE_FIELD)
+  SADAM_BRAKE_OPTIONS(SADAM_RECIPE_FIELD)
+  SADAM_PROBE_OPTIONS(SADAM_RECIPE_FIELD)
+  SADAM_PROX_OPTIONS(SADAM_RECIPE_FIELD)
+#undef SADAM_RECIPE_FIELD
 
   bool operator==(const OptimizerRecipe&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "train/recipe/source.h"
 
 #include <fmt/format.h>
+#include <sadam/error.h>
 
 #include <algorithm>
 #include <span>
@@ -9,8 +10,7 @@
 #include "base/quote.h"
 #include "base/usage_error.h"
 #include "train/recipe/check.h"
-#include "train/recipe/entry.h"
-#include "train/recipe/presets.h"
+#include "train/recipe/toml.h"
 
 namespace sadam::train {
 
@@ -109,10 +109,40 @@ std::string RecipeSource::where(std::string_view field) const {
   const auto dot = field.find('.');
   const auto table = dot == std::string_view::npos ? "" : field.substr(0, dot);
   const auto key = dot == std::string_view::npos ? field : field.substr(dot + 1);
+  const auto* const row = find_row(table, key);
   std::string place;
   for (const auto& entry : layers_->entries)
-    if (!entry.opens_table && entry.table == table && entry.key == key) place = entry.where;
+    if (!entry.opens_table && find_row(entry.table, entry.key) == row && row != nullptr) place = entry.where;
   return place;
+}
+
+#define SADAM_SET(name, value) optimizer.name = in_recipe(value);
+
+void fill_in_preset(OptimizerRecipe& optimizer) {
+  if (optimizer.name == "prox_sgd") optimizer.lr = 0.01;
+  if (optimizer.preset == "paper") {
+    SADAM_PAPER_PRESET(SADAM_SET)
+  } else if (optimizer.preset == "reference") {
+    SADAM_REFERENCE_PRESET(SADAM_SET)
+  } else if (optimizer.preset != "default") {
+    throw UsageError(
+        fmt::format("optimizer.preset is '{}'; use default, paper or reference.", optimizer.preset));
+  }
+}
+
+#undef SADAM_SET
+
+Recipe recipe_of(const RunPaths& paths) {
+  const auto bytes = base::read_file(paths.recipe());
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  // It would be read as the default recipe, which is hardly what was trained.
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    throw Error(
+        paths.recipe().string() +
+        " is empty, so nothing says what the run was told: put its recipe back, or start the run anew.");
+  RecipeSource source;
+  source.add_text(text, paths.recipe().string());
+  return source.resolve();
 }
 
 }  // namespace sadam::train

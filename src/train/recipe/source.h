@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "train/recipe/fields.h"
 #include "train/recipe/recipe.h"
+#include "train/record/run_folder.h"
 
 namespace sadam::train {
 
@@ -41,16 +43,12 @@ class RecipeSource {
   std::unique_ptr<Layers> layers_;
 };
 
-/// Every field, with the values the run will have. RecipeSource reads it back to an equal recipe.
-std::string to_toml(const Recipe& recipe);
+/// The recipe of a run that was begun, from its folder. Throws an Error for a run.toml that is not there, or
+/// empty, and a UsageError for one that is no recipe.
+Recipe recipe_of(const RunPaths& paths);
 
-/// What a person can write in a recipe.
-struct Field {
-  std::string name;      ///< "optimizer.probes"
-  std::string type;      ///< "integer", "number", "text", "true or false"
-  std::string standard;  ///< the default, as TOML
-  std::string meaning;   ///< one sentence
-};
-const std::vector<Field>& recipe_fields();
+/// Starts from `name` and `preset`, which are valid: what an optimizer's fields are before any of them is
+/// given.
+void fill_in_preset(OptimizerRecipe& optimizer);
 
 }  // namespace sadam::train

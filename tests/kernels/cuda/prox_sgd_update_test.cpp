@@ -5,7 +5,7 @@ namespace {
 
 GroupRule prox_rule(std::size_t tensor) {
   GroupRule rule;
-  rule.adam.lr = 0.1;
+  rule.lr = 0.1;
   rule.momentum = 0.9;
   rule.l1 = tensor % 2 == 0 ? 0.5 : 0;
   return rule;

@@ -55,14 +55,14 @@ void expect_numbers(const std::vector<double>& got, const std::vector<double>& w
 }
 
 void expect_rule(const GroupRule& got, const GroupRule& want) {
-  EXPECT_EQ(got.adam.lr, want.adam.lr);
-  EXPECT_EQ(got.adam.beta1, want.adam.beta1);
-  EXPECT_EQ(got.adam.beta2, want.adam.beta2);
-  EXPECT_EQ(got.adam.eps, want.adam.eps);
-  EXPECT_EQ(got.adam.weight_decay, want.adam.weight_decay);
-  EXPECT_NEAR(got.adam.brake, want.adam.brake, 1e-15);
-  EXPECT_EQ(got.adam.bias_correction, want.adam.bias_correction);
-  EXPECT_EQ(got.adam.damp_weight_decay, want.adam.damp_weight_decay);
+  EXPECT_EQ(got.lr, want.lr);
+  EXPECT_EQ(got.beta1, want.beta1);
+  EXPECT_EQ(got.beta2, want.beta2);
+  EXPECT_EQ(got.eps, want.eps);
+  EXPECT_EQ(got.weight_decay, want.weight_decay);
+  EXPECT_NEAR(got.applied_brake, want.applied_brake, 1e-15);
+  EXPECT_EQ(got.bias_correction, want.bias_correction);
+  EXPECT_EQ(got.damp_weight_decay, want.damp_weight_decay);
   EXPECT_EQ(got.damping, want.damping);
   EXPECT_EQ(got.given_brake, want.given_brake);
   EXPECT_EQ(got.momentum, want.momentum);
@@ -150,8 +150,8 @@ TEST(CudaFinishStep, TakesBrakesAndNoiseAsTheHostDoes) {
   expect_the_hosts("within rounding", still, {round});
   for (const auto correction : {BiasCorrection::adamw, BiasCorrection::reference, BiasCorrection::none}) {
     auto step = some_step(3);
-    step.rules[0].adam.bias_correction = correction;
-    step.rules[1].adam.damp_weight_decay = true;
+    step.rules[0].bias_correction = correction;
+    step.rules[1].damp_weight_decay = true;
     expect_the_hosts("a bias correction", step, {step.round()});
   }
 }
@@ -218,7 +218,7 @@ TEST(CudaStartStep, ClearsAndPreparesAsTheHostDoes) {
   auto step = some_step(300);
   step.numbers[0].non_finite_gradient = 8;
   step.numbers[0].skip = 1;
-  step.rules[0].adam.brake = 0.125;
+  step.rules[0].applied_brake = 0.125;
   StepOnGpu on_gpu(step);
   cuda_kernels().start_step({on_gpu.state(step), {}});
   cpu_kernels().start_step({step.state(), {}});
@@ -233,8 +233,8 @@ TEST(CudaSetRules, WritesAnyNumberOfThem) {
     for (std::size_t i = 0; i < count; ++i) {
       auto rule = step_rule(static_cast<std::int64_t>(i));
       rule.given_brake = static_cast<double>(i);
-      rule.adam.bias_correction = BiasCorrection::reference;
-      rule.adam.damp_weight_decay = true;
+      rule.bias_correction = BiasCorrection::reference;
+      rule.damp_weight_decay = true;
       rule.momentum = 0.5;
       rule.l1 = 0.125;
       launch.values.push_back(rule);

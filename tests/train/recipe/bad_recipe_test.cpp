@@ -51,8 +51,8 @@ TEST(BadRecipe, TypesAreChecked) {
   EXPECT_EQ("r.toml:1: optimizer.probes is the number 8.5; it must be an integer.",
             refused("optimizer.probes = 8.5"));
   EXPECT_EQ("r.toml:1: optimizer.lr is true; it must be a number.", refused("optimizer.lr = true"));
-  EXPECT_EQ("r.toml:1: optimizer.damp_decay is the integer 1; it must be true or false.",
-            refused("optimizer.damp_decay = 1"));
+  EXPECT_EQ("r.toml:1: optimizer.damp_weight_decay is the integer 1; it must be true or false.",
+            refused("optimizer.damp_weight_decay = 1"));
   EXPECT_EQ("r.toml:1: model.name is the integer 1; it must be text in quotes.", refused("model.name = 1"));
   EXPECT_EQ("r.toml:1: train.batch is an array; it must be an integer.", refused("train.batch = [4, 16]"));
   EXPECT_EQ("r.toml:1: train.batch is a table; it must be an integer.", refused("[train.batch]"));

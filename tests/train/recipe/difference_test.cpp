@@ -1,8 +1,8 @@
-#include "train/recipe/difference.h"
+#include "train/recipe/fields.h"
 
 #include <gtest/gtest.h>
 
-#include "train/recipe/field_table.h"
+#include "train/recipe/fields.h"
 
 namespace sadam::train {
 namespace {

@@ -1,4 +1,5 @@
 // docs/recipes.md and the table of fields say the same. (The test runs in the root of the source.)
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -16,12 +17,17 @@ const std::string& documentation() {
   return text;
 }
 
+/// The optimizers' options are explained in docs/options.md, by the same names.
+bool is_option(const std::string& field) {
+  return field.starts_with("optimizer.") && field != "optimizer.name" && field != "optimizer.preset";
+}
+
 TEST(Documentation, HasARowForEveryFieldWithItsDefaultAndMeaning) {
   for (const auto& field : recipe_fields()) {
-    const auto row =
-        "| `" + field.name + "` | " + field.type + " | `" + field.standard + "` | " + field.meaning;
-    EXPECT_NE(std::string::npos, documentation().find(row)) << "docs/recipes.md lacks the row\n"
-                                                            << row << " |";
+    const auto row = fmt::format("| `{}` | `{}` | {} |", field.name, field.standard, field.meaning);
+    EXPECT_NE(is_option(field.name), documentation().find(row) != std::string::npos)
+        << "docs/recipes.md lacks the row\n"
+        << row;
   }
 }
 
@@ -46,6 +52,45 @@ TEST(Documentation, ItsExamplesResolve) {
     ++examples;
   }
   EXPECT_GE(examples, 2U);
+}
+
+template <class T>
+std::string allowed(const OptionRange& range) {
+  if constexpr (std::is_enum_v<T>)
+    return "below";
+  else if constexpr (std::is_same_v<T, bool>)
+    return "true or false";
+  else
+    return describe(Numbers{range.low, range.high, range.with_low, range.with_high});
+}
+
+// Every row that docs/options.md must have.
+std::vector<std::string> option_rows() {
+  std::vector<std::string> rows;
+#define SADAM_ROW(type, name, usual, range, meaning)                                     \
+  rows.push_back(fmt::format("| `{}` | `{}` | {} | {} |", #name, in_recipe<type>(usual), \
+                             allowed<type>(range), meaning));
+  SADAM_LEARNING_RATE(SADAM_ROW, 1e-3)
+  SADAM_ADAM_OPTIONS(SADAM_ROW)
+  SADAM_BRAKE_OPTIONS(SADAM_ROW)
+  SADAM_PROBE_OPTIONS(SADAM_ROW)
+  SADAM_SEED_OPTION(SADAM_ROW)
+  SADAM_PROX_OPTIONS(SADAM_ROW)
+#undef SADAM_ROW
+#define SADAM_ROW(name, meaning) rows.push_back(fmt::format("| `{}` | {} |", #name, meaning));
+  SADAM_DIRECTIONS(SADAM_ROW)
+  SADAM_STATISTICS(SADAM_ROW)
+  SADAM_BRAKES(SADAM_ROW)
+  SADAM_PROBE_NOISES(SADAM_ROW)
+  SADAM_BIAS_CORRECTIONS(SADAM_ROW)
+#undef SADAM_ROW
+  return rows;
+}
+
+TEST(Documentation, HasARowForEveryOptionAndEveryChoice) {
+  const auto options = sadam::testing::text_of_file("docs/options.md");
+  for (const auto& row : option_rows())
+    EXPECT_NE(std::string::npos, options.find(row)) << "docs/options.md lacks the row\n" << row;
 }
 
 TEST(RecipeFields, AreDescribedInFull) {

@@ -29,7 +29,7 @@ weights = 'C:\w.pth'
 [optimizer]
 lr = 3e-4
 damping = 3       # an integer where a number is asked for
-damp_decay = true
+damp_weight_decay = true
 )");
   EXPECT_EQ("a \"b\" ü", recipe.title);
   EXPECT_EQ(std::numeric_limits<std::int64_t>::max(), recipe.seed);
@@ -38,7 +38,7 @@ damp_decay = true
   EXPECT_EQ("C:\\w.pth", recipe.model.weights);
   EXPECT_EQ(3e-4, recipe.optimizer.lr);
   EXPECT_EQ(3.0, recipe.optimizer.damping);
-  EXPECT_TRUE(recipe.optimizer.damp_decay);
+  EXPECT_TRUE(recipe.optimizer.damp_weight_decay);
 }
 
 TEST(RecipeSource, AnyTextIsReadInAnyQuotes) {
@@ -97,7 +97,7 @@ TEST(RecipeSource, SetReadsTomlAndElsePlainText) {
            "model.weights=\"a b.pth\"", "data.root=/data/1 2", "data.name=folder:x=y", "train.clip=1"});
   EXPECT_EQ(8, recipe.optimizer.probes);
   EXPECT_EQ(0.01, recipe.optimizer.lr);
-  EXPECT_TRUE(recipe.optimizer.damp_decay);
+  EXPECT_TRUE(recipe.optimizer.damp_weight_decay);
   EXPECT_EQ("resnet18", recipe.model.name);
   EXPECT_EQ("a b.pth", recipe.model.weights);
   EXPECT_EQ("/data/1 2", recipe.data.root);
@@ -149,7 +149,7 @@ TEST(Presets, AreThoseOfTheLibrary) {
   EXPECT_EQ(1, standard.interval);
   EXPECT_EQ(10.0, standard.cap);
   EXPECT_EQ(1e-6, standard.lgi_eps);
-  EXPECT_FALSE(standard.damp_decay);
+  EXPECT_FALSE(standard.damp_weight_decay);
   EXPECT_FALSE(standard.group_by_group);
 }
 
@@ -181,7 +181,7 @@ Recipe unusual_recipe() {
   recipe.optimizer.beta2 = 0.9999999999999999;
   recipe.optimizer.weight_decay = std::numeric_limits<double>::max();
   recipe.optimizer.damping = 18446744073709551616.0;  // no integer of TOML
-  recipe.optimizer.damp_decay = true;
+  recipe.optimizer.damp_weight_decay = true;
   recipe.control = {"matched", "runs/a", 0.37};
   return recipe;
 }

@@ -1,4 +1,4 @@
-#include "train/recipe/run_recipe.h"
+#include "train/recipe/source.h"
 
 #include <gtest/gtest.h>
 

@@ -41,8 +41,12 @@ struct FieldRow {
   Slot (*slot)(Recipe&);
   Allowed allowed;
   std::string_view meaning;  ///< one sentence without its full stop and without what is allowed
+  /// The networks, optimizers, … of its table that look at it ("sadam", "adamw"); empty: all.
+  std::vector<std::string_view> only_for = {};
 
   std::string name() const;  ///< "optimizer.probes"
+  /// Whether it decides anything for this recipe, as `optimizer.probes` does not for AdamW.
+  bool applies_to(const Recipe& recipe) const;
 };
 
 /// In the order in which they are written; the rows of a table are together, and those outside tables come
@@ -52,7 +56,7 @@ const std::vector<FieldRow>& field_table();
 /// "" is not among them.
 const std::vector<std::string>& table_names();
 
-/// The row, or null.
+/// The row, also by a name that the field had once; or null.
 const FieldRow* find_row(std::string_view table, std::string_view key);
 
 /// The full names of the fields that have this key in whatever table: "optimizer.brake", "control.brake".
@@ -63,5 +67,27 @@ std::string describe(const Allowed& allowed);
 
 /// As TOML; numbers so that they read back to the same value.
 std::string to_toml(const Slot& slot);
+
+/// Every field, with the values the run will have. RecipeSource reads it back to an equal recipe.
+std::string to_toml(const Recipe& recipe);
+
+/// What a person can write in a recipe.
+struct Field {
+  std::string name;      ///< "optimizer.probes"
+  std::string type;      ///< "integer", "number", "text", "true or false"
+  std::string standard;  ///< the default, as TOML
+  std::string meaning;   ///< one sentence
+};
+const std::vector<Field>& recipe_fields();
+
+struct Difference {
+  std::string field;   ///< "optimizer.probes"
+  std::string first;   ///< its value in the first recipe, as TOML
+  std::string second;  ///< and in the second
+};
+
+/// In the order of the recipe's fields. Left out are those that decide nothing about how a run goes, so that
+/// they may change while it is under way: its title, where the data lies, how often it is saved.
+std::vector<Difference> differences(const Recipe& first, const Recipe& second);
 
 }  // namespace sadam::train

@@ -1,0 +1,61 @@
+// What the options of all optimizers have in common.
+#pragma once
+
+#include <sadam/choices.h>
+#include <sadam/option_list.h>
+#include <torch/arg.h>
+#include <torch/optim/optimizer.h>
+
+#include <cstdint>
+#include <tuple>
+
+namespace sadam {
+
+/// Files, comparison and what torch's schedulers call, all from the lists of options.
+template <class Options>
+struct OptionsBase : public torch::optim::OptimizerCloneableOptions<Options> {
+  /// Reads from and writes to an archive; called by the optimizer's `load` and `save`. An option that an
+  /// older archive lacks has its default.
+  void serialize(torch::serialize::InputArchive& archive) override;
+  void serialize(torch::serialize::OutputArchive& archive) const override;
+  /// What torch's schedulers call.
+  double get_lr() const override { return static_cast<const Options&>(*this).lr(); }
+  // NOLINTNEXTLINE(readability-avoid-const-params-in-decls): torch's own signature
+  void set_lr(const double lr) override { static_cast<Options&>(*this).lr(lr); }
+  /// Equal in every option; of two direction sources, that both or neither are set.
+  friend bool operator==(const Options& a, const Options& b) { return a.is_same(b); }
+
+ private:
+  bool is_same(const Options& other) const;
+};
+
+/// The same for AdamW and S-Adam, with what torch's AdamW has beside its single options.
+template <class Options>
+struct AdamOptionsBase : public OptionsBase<Options> {
+  typedef std::tuple<double, double> betas_t;
+  /// β1 and β2 together.
+  Options& betas(const betas_t& both) {
+    return static_cast<Options&>(*this).beta1(std::get<0>(both)).beta2(std::get<1>(both));
+  }
+  betas_t betas() const {
+    const auto& options = static_cast<const Options&>(*this);
+    return {options.beta1(), options.beta2()};
+  }
+  /// Not supported: `true` is refused with a sentence.
+  Options& amsgrad(bool wanted) {
+    amsgrad_ = wanted;
+    return static_cast<Options&>(*this);
+  }
+  bool amsgrad() const { return amsgrad_; }
+
+ private:
+  bool amsgrad_ = false;
+};
+
+// The setter, the getter and the value of an option, as torch has them.
+#define SADAM_SETTER(type, name, usual, ...) TORCH_ARG(type, name) = usual;
+// Shows one of `options` to `visit`.
+#define SADAM_VISIT(type, name, usual, range, meaning) \
+  visit(OptionInfo{#name, range, meaning}, options.name##_);
+
+}  // namespace sadam

@@ -1,0 +1,105 @@
+// Options between the user who sets them and the step that follows them: checks, rules, plan.
+#pragma once
+
+#include <sadam/adamw.h>
+#include <sadam/error.h>
+#include <sadam/prox_sgd.h>
+#include <sadam/s_adam_options.h>
+
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <type_traits>
+
+#include "step/option_names.h"
+#include "step/problem.h"
+
+namespace sadam::optim {
+
+template <class T>
+const T& plain(const T& value) {
+  return value;
+}
+template <class T>
+const T& plain(const OptimizerWide<T>& option) {
+  return option.value;
+}
+
+template <class T>
+[[noreturn]] void refuse_value(const std::string& where, const char* option, const T& given,
+                               const std::string& allowed) {
+  std::ostringstream sentence;
+  sentence << where << option << " is " << given << ": it must be " << allowed << ".";
+  throw Error(sentence.str());
+}
+
+/// Throws a sentence that names the option and what it may be.
+void check_number(double value, const OptionInfo& option, bool is_integer, const std::string& where);
+
+/// Every option is one that its list allows. `where` begins the sentence of a refusal.
+template <class Options>
+void check_values(const Options& options, const std::string& where) {
+  Options::visit_options(options, [&](const OptionInfo& option, const auto& of_option) {
+    const auto& value = plain(of_option);
+    using T = std::decay_t<decltype(value)>;
+    if constexpr (std::is_enum_v<T>) {
+      if (!is_known(value)) refuse_value(where, option.name, to_string(value), list_of_names<T>());
+    } else if constexpr (std::is_floating_point_v<T>) {
+      check_number(value, option, false, where);
+    } else if constexpr (!std::is_same_v<T, bool>) {
+      check_number(static_cast<double>(value), option, true, where);
+    }
+  });
+  if constexpr (requires { options.amsgrad(); })
+    if (options.amsgrad()) throw Error(where + "amsgrad is not supported: leave it false.");
+}
+
+/// The options as those of the given optimizer.
+template <class Options>
+const Options& options_as(const torch::optim::OptimizerOptions& options, const std::string& where,
+                          const char* type) {
+  const auto* typed = dynamic_cast<const Options*>(&options);
+  if (!typed)
+    throw Error(where + "the options are those of another optimizer: give the group sadam::" + type + ".");
+  return *typed;
+}
+
+inline void check_brake(double brake, const std::string& where) {
+  check_number(brake, {"brake", kAtLeastZero, ""}, false, where);
+}
+
+#define SADAM_TAKE(type, name, ...) to.name = options.name();
+
+inline kernels::GroupRule rule_of(const AdamWOptions& options) {
+  kernels::GroupRule to;
+  SADAM_LEARNING_RATE(SADAM_TAKE, 0)
+  SADAM_ADAM_OPTIONS(SADAM_TAKE)
+  return to;
+}
+
+inline kernels::GroupRule rule_of(const SAdamOptions& options) {
+  kernels::GroupRule to;
+  SADAM_LEARNING_RATE(SADAM_TAKE, 0)
+  SADAM_ADAM_OPTIONS(SADAM_TAKE)
+  SADAM_BRAKE_OPTIONS(SADAM_TAKE)
+  return to;
+}
+
+inline kernels::GroupRule rule_of(const ProxSGDOptions& options) {
+  kernels::GroupRule to;
+  SADAM_LEARNING_RATE(SADAM_TAKE, 0)
+  SADAM_PROX_OPTIONS(SADAM_TAKE)
+  return to;
+}
+
+inline step::ProbePlan plan_of(const SAdamOptions& options) {
+  step::ProbePlan to;
+  SADAM_PROBE_OPTIONS(SADAM_TAKE)
+  SADAM_SEED_OPTION(SADAM_TAKE)
+  to.source = options.source();
+  return to;
+}
+
+#undef SADAM_TAKE
+
+}  // namespace sadam::optim
