@@ -70,6 +70,7 @@ struct SAdamOptions : public AdamOptionsBase<SAdamOptions> {
   void inherit_from(const SAdamOptions& whole);
 
  private:
+  friend struct OptionsBase<SAdamOptions>;
   // Shared, so that copies of the options are known to hold the same source: functions cannot be compared.
   OptimizerWide<std::shared_ptr<const DirectionSource>> source_{std::make_shared<const DirectionSource>()};
 };

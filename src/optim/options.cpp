@@ -1,6 +1,7 @@
 #include "optim/options.h"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "step/archive.h"
@@ -14,7 +15,8 @@ using torch::serialize::OutputArchive;
 
 template <class Options>
 void OptionsBase<Options>::serialize(InputArchive& archive) {
-  Options::visit_options(static_cast<Options&>(*this), [&](const OptionInfo& option, auto& value) {
+  Options read;
+  Options::visit_options(read, [&](const OptionInfo& option, auto& value) {
     if constexpr (requires { value.set; }) {
       step::read_option(archive, option.name, value.value);
       value.set = true;
@@ -22,6 +24,9 @@ void OptionsBase<Options>::serialize(InputArchive& archive) {
       step::read_option(archive, option.name, value);
     }
   });
+  auto& self = static_cast<Options&>(*this);
+  if constexpr (std::is_same_v<Options, SAdamOptions>) read.source_ = self.source_;  // a file cannot hold it
+  self = std::move(read);
 }
 
 template <class Options>

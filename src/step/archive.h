@@ -62,8 +62,8 @@ Totals load_state(torch::serialize::InputArchive& archive, const StateReader& re
 /// Reads one value, or throws a sentence that names what is missing.
 c10::IValue read_value(torch::serialize::InputArchive& archive, const std::string& key);
 
-/// An option, to and from an archive. Choices go by their names; one that an older archive lacks keeps its
-/// value.
+/// An option, to and from an archive. Choices go by their names; where an older archive lacks the option, its
+/// value stays.
 template <class T>
 void write_option(torch::serialize::OutputArchive& archive, const char* name, const T& value) {
   if constexpr (std::is_enum_v<T>)
