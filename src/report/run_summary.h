@@ -11,7 +11,6 @@
 #include "train/recipe/recipe.h"
 #include "train/record/events.h"
 #include "train/record/run_folder.h"
-#include "train/record/step_counts.h"
 
 namespace sadam::report {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/record/envelope.h"
+#include "train/record/checkpoint_file.h"
 #include "train/training.h"
 
 namespace sadam::train {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "train/record/position.h"
+#include "train/record/checkpoint_file.h"
 
 namespace torch::nn {
 class Module;

@@ -14,7 +14,6 @@
 
 #include "train/line_fields.h"
 #include "train/record/events.h"
-#include "train/record/step_counts.h"
 
 namespace sadam::train {
 

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"
-#include "train/record/envelope.h"
+#include "train/record/checkpoint_file.h"
 #include "train/record/events.h"
 
 namespace sadam::train {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "train/recipe/recipe.h"
-#include "train/record/position.h"
+#include "train/record/checkpoint_file.h"
 #include "train/record/run_folder.h"
 
 namespace sadam::train {

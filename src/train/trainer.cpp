@@ -27,7 +27,6 @@
 #include "train/progress.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
-#include "train/record/tensorboard.h"
 #include "train/resume.h"
 #include "train/schedule.h"
 #include "train/setup.h"

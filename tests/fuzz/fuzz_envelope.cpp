@@ -5,8 +5,7 @@
 #include <cstdlib>
 
 #include <sadam/error.h>
-#include "train/record/envelope.h"
-#include "train/record/position.h"
+#include "train/record/checkpoint_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace train = sadam::train;

@@ -5,9 +5,8 @@
 
 #include "base/file.h"
 #include "train/recipe/source.h"
-#include "train/record/envelope.h"
+#include "train/record/checkpoint_file.h"
 #include "train/record/events.h"
-#include "train/record/position.h"
 
 namespace sadam::train::fuzz {
 namespace {

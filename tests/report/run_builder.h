@@ -12,9 +12,8 @@
 #include "base/file.h"
 #include "support/temporary_folder.h"
 #include "train/recipe/source.h"
-#include "train/record/envelope.h"
+#include "train/record/checkpoint_file.h"
 #include "train/record/events.h"
-#include "train/record/position.h"
 #include "train/record/run_folder.h"
 
 namespace sadam::report::testing {

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <stdexcept>
+#include <string>
 
 namespace sadam {
 
@@ -19,15 +20,16 @@ class TemporaryFolder {
   }
   // Not std::filesystem::remove_all: the libtorch of the Python wheel exports one that jumps to address 0.
   ~TemporaryFolder() {
-    constexpr int open_folders = 16;
+    constexpr int kOpenFolders = 16;
     ::nftw(
         path_.c_str(), [](const char* path, const struct stat*, int, FTW*) { return ::remove(path); },
-        open_folders, FTW_DEPTH | FTW_PHYS);
+        kOpenFolders, FTW_DEPTH | FTW_PHYS);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
  private:
   std::filesystem::path path_;

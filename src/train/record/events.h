@@ -1,16 +1,17 @@
-// events.jsonl: what happened in a run, one JSON object a line.
+// What happened in a run, written down as it goes: events.jsonl, one JSON object a line, and TensorBoard's
+// file. Readers take bytes and need no libtorch.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
-#include "train/record/file_mark.h"
+#include "train/record/run_folder.h"
 
 namespace sadam::train {
 
@@ -73,17 +74,45 @@ class EventWriter {
  public:
   /// Cuts the file back to `keep` bytes first (a resumed run; a shorter file is an Error), or makes a new
   /// one.
-  EventWriter(const std::filesystem::path& path, std::uint64_t keep);
-  EventWriter(EventWriter&&) noexcept;
-  ~EventWriter();
+  EventWriter(const std::filesystem::path& path, std::uint64_t keep) : file_(path, keep) {}
 
   void write(const Event& event);
   /// Everything written so far is on disk; returns how far that is.
-  FileMark sync();
+  FileMark sync() { return file_.sync(); }
 
  private:
-  class File;
-  std::unique_ptr<File> file_;
+  AppendFile file_;
 };
+
+/// Records framed by length and masked CRC-32C, each a protobuf Event with one scalar (tensorboard.cpp).
+class TensorBoardWriter {
+ public:
+  /// As EventWriter's; a new file begins with the version record.
+  TensorBoardWriter(const std::filesystem::path& path, std::uint64_t keep);
+
+  void scalar(std::string_view tag, std::int64_t step, double value, double wall_time);
+  FileMark sync() { return file_.sync(); }
+
+ private:
+  AppendFile file_;
+};
+
+/// What went wrong in the steps of a run or an epoch, counted, so that none of it is silent.
+struct StepCounts {
+  std::int64_t steps = 0;
+  std::int64_t skipped = 0;       ///< loss or gradient not finite: weights and state untouched
+  std::int64_t probed = 0;        ///< probes were evaluated
+  std::int64_t within_noise = 0;  ///< of those: the probes differed from the loss by no more than rounding
+  std::int64_t non_finite_probes = 0;  ///< probes, not steps
+
+  void add(const StepEvent& step);
+  bool operator==(const StepCounts&) const = default;
+};
+
+/// A sentence for each kind of trouble that there was.
+std::vector<std::string> sentences(const StepCounts& run);
+
+/// That a run is of no use, and what to try, from its last epoch; "" if it is not so.
+std::string divergence(const EpochEvent& last, const StepCounts& last_epoch);
 
 }  // namespace sadam::train

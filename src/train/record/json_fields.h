@@ -2,6 +2,7 @@
 // checkpoints.
 #pragma once
 
+#include <fmt/format.h>
 #include <sadam/error.h>
 
 #include <cstdint>
@@ -44,9 +45,9 @@ class JsonFieldReader {
   template <class Integer>
   void read_integer(const char* name, Integer& value) const {
     const auto& json = at(name);
-    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Integer>::max());
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<Integer>::max());
     const bool fits = json.is_number_unsigned()
-                          ? json.get<std::uint64_t>() <= most
+                          ? json.get<std::uint64_t>() <= kMost
                           : std::numeric_limits<Integer>::is_signed && json.is_number_integer();
     if (!fits) refuse(name, "no integer");
     value = json.get<Integer>();
@@ -59,7 +60,7 @@ class JsonFieldReader {
   }
 
   [[noreturn]] static void refuse(const char* name, const char* problem) {
-    throw Error("'" + std::string(name) + "' is " + problem);
+    throw Error(fmt::format("'{}' is {}", name, problem));
   }
 
   const nlohmann::json& object_;

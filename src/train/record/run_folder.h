@@ -1,13 +1,18 @@
-// runs/<name>/: where a run lives, and the lock that keeps a second process out.
+// runs/<name>/: where a run lives, the lock that keeps a second process out, and the files that grow there.
 #pragma once
 
 #include <sadam/error.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "base/descriptor.h"
 
 namespace sadam::train {
 
@@ -39,16 +44,13 @@ class RunFolder {
   /// longer than `patience`: those that only look at a run hold it for a moment.
   static RunFolder open(const std::filesystem::path& folder,
                         std::chrono::milliseconds patience = std::chrono::milliseconds(100));
-  RunFolder(RunFolder&&) noexcept;
-  RunFolder& operator=(RunFolder&&) noexcept;
-  ~RunFolder();
 
   const RunPaths& paths() const { return paths_; }
 
  private:
-  RunFolder(RunPaths paths, int lock);
+  RunFolder(RunPaths paths, base::Descriptor lock) : paths_(std::move(paths)), lock_(std::move(lock)) {}
   RunPaths paths_;
-  int lock_ = -1;
+  base::Descriptor lock_;  ///< closing the folder unlocks it
 };
 
 /// Whether a process holds the folder's lock at this moment.
@@ -70,5 +72,40 @@ std::vector<RunPaths> find_runs(const std::filesystem::path& root);
 
 /// Throws an Error with the way out if there are events or a checkpoint in the folder and no run.toml.
 void check_has_recipe(const RunPaths& paths);
+
+/// How far a file had come when a checkpoint was made.
+struct FileMark {
+  std::uint64_t bytes = 0;
+  std::uint32_t checksum = 0;  ///< CRC-32 of that many bytes
+
+  bool operator==(const FileMark&) const = default;
+};
+
+/// CRC-32 of the first bytes of a file. Throws an Error that names it if it has fewer.
+std::uint32_t checksum_of_first(std::uint64_t bytes, const std::filesystem::path& path);
+
+/// Throws an Error that names the file and the way out unless it still begins as it did at the mark. Changes
+/// nothing.
+void check_unchanged_since(const FileMark& mark, const std::filesystem::path& path);
+
+/// A file that grows record by record and can be cut back to where a checkpoint saw it.
+class AppendFile {
+ public:
+  /// Cuts the file back to `keep` bytes; with keep = 0 makes it, or empties it.
+  AppendFile(const std::filesystem::path& path, std::uint64_t keep);
+
+  /// Hands the bytes to the system at once, so that they outlive this process. If they do not all fit, none
+  /// stay.
+  void append(std::span<const std::byte> bytes);
+
+  /// Everything appended so far is on disk; returns how far that is.
+  FileMark sync();
+
+ private:
+  std::filesystem::path path_;
+  base::Descriptor file_;
+  FileMark end_;
+  bool name_is_new_ = false;
+};
 
 }  // namespace sadam::train

@@ -1,14 +1,15 @@
-#include "train/record/tensorboard.h"
-
+// TensorBoard event files: records framed by length and masked CRC-32C, each a protobuf Event with one
+// scalar.
 #include <bit>
 #include <chrono>
 #include <cstring>
 #include <limits>
-#include <span>
-#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
 
 #include "base/crc32.h"
-#include "train/record/append_file.h"
+#include "train/record/events.h"
 
 namespace sadam::train {
 namespace {
@@ -66,10 +67,10 @@ std::string framed(const Message& message) {
 
 /// A double too large for a float becomes infinite, by name: the conversion itself would be undefined.
 float to_float(double value) {
-  constexpr double most = std::numeric_limits<float>::max();
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  if (value > most) return infinity;
-  if (value < -most) return -infinity;
+  constexpr double kMost = std::numeric_limits<float>::max();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (value > kMost) return kInfinity;
+  if (value < -kMost) return -kInfinity;
   return static_cast<float>(value);
 }
 
@@ -87,38 +88,32 @@ Message scalar_event(std::string_view tag, std::int64_t step, double value, doub
   return Message().real64(1, wall_time).integer(2, step).bytes(5, summary.encoded());
 }
 
-void make_folder_of(const std::filesystem::path& path) {
+// The path, whose folder is made.
+const std::filesystem::path& in_its_folder(const std::filesystem::path& path) {
   const auto folder = base::folder_of(path);
   std::error_code problem;
   if (std::filesystem::exists(folder, problem) && !std::filesystem::is_directory(folder, problem))
-    throw Error(folder.string() + " is a file, where a folder for TensorBoard should be: move it away.");
+    throw Error(fmt::format("{} is a file, where a folder for TensorBoard should be: move it away.",
+                            folder.string()));
   std::filesystem::create_directories(folder, problem);
   if (problem) throw base::failure("make the folder", folder, problem.value());
+  return path;
+}
+
+void append(AppendFile& file, const Message& message) {
+  const auto record = framed(message);
+  file.append(std::as_bytes(std::span(record)));
 }
 
 }  // namespace
 
-class TensorBoardWriter::File : public AppendFile {
- public:
-  using AppendFile::AppendFile;
-  void append(const Message& message) {
-    const auto record = framed(message);
-    AppendFile::append(std::as_bytes(std::span(record)));
-  }
-};
-
-TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& path, std::uint64_t keep) {
-  if (keep == 0) make_folder_of(path);
-  file_ = std::make_unique<File>(path, keep);
-  if (keep == 0) file_->append(version_event());
+TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& path, std::uint64_t keep)
+    : file_(keep == 0 ? in_its_folder(path) : path, keep) {
+  if (keep == 0) append(file_, version_event());
 }
-TensorBoardWriter::TensorBoardWriter(TensorBoardWriter&&) noexcept = default;
-TensorBoardWriter::~TensorBoardWriter() = default;
 
 void TensorBoardWriter::scalar(std::string_view tag, std::int64_t step, double value, double wall_time) {
-  file_->append(scalar_event(tag, step, value, wall_time));
+  append(file_, scalar_event(tag, step, value, wall_time));
 }
-
-FileMark TensorBoardWriter::sync() { return file_->sync(); }
 
 }  // namespace sadam::train

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "base/support.h"
+#include "support/files.h"
 #include "base/usage_error.h"
 #include "train/recipe/resolved.h"
 

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <vector>
 
-#include "base/support.h"
+#include "support/files.h"
 #include "train/recipe/resolved.h"
 
 namespace sadam::train {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "base/support.h"
+#include "support/files.h"
 #include "train/recipe/resolved.h"
 #include "train/recipe/source.h"
 

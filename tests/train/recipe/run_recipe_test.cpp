@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/support.h"
+#include "support/files.h"
 #include "base/usage_error.h"
 #include "train/recipe/source.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <thread>
 
-#include "base/support.h"
+#include "support/files.h"
 #include "train/record/events.h"
 
 namespace sadam::train {
@@ -15,7 +15,6 @@ namespace fs = std::filesystem;
 using sadam::testing::Child;
 using sadam::testing::refusal;
 using sadam::testing::says;
-using sadam::testing::TemporaryFolder;
 using sadam::testing::text_of_file;
 using sadam::testing::write_text;
 
@@ -162,17 +161,21 @@ class Reports {
   void send(std::uint64_t length) const {
     if (::write(ends_[1], &length, sizeof length) != sizeof length) ::_exit(98);
   }
+  /// Whether a length is reported within ten seconds.
+  bool wait() const { return poll(10'000); }
   /// The last length reported; 0 if there was none.
   std::uint64_t last() const {
     std::uint64_t length = 0;
-    pollfd readable{ends_[0], POLLIN, 0};
-    while (::poll(&readable, 1, 0) == 1 && (readable.revents & POLLIN) != 0) {
-      if (::read(ends_[0], &length, sizeof length) != sizeof length) break;
-    }
+    while (poll(0) && ::read(ends_[0], &length, sizeof length) == sizeof length) continue;
     return length;
   }
 
  private:
+  bool poll(int milliseconds) const {
+    pollfd readable{ends_[0], POLLIN, 0};
+    return ::poll(&readable, 1, milliseconds) == 1 && (readable.revents & POLLIN) != 0;
+  }
+
   std::array<int, 2> ends_{};
 };
 
@@ -189,10 +192,10 @@ TEST(EventWriter, AProcessKilledAtAnyMomentResumesFromItsCheckpoint) {
       }
       return 0;
     });
-    std::this_thread::sleep_for(sadam::testing::random_moment());
+    ASSERT_TRUE(reports.wait()) << "there is no first checkpoint";
+    std::this_thread::sleep_for(sadam::testing::moment(round));
     child.kill();
     const auto kept = reports.last();
-    if (kept == 0) continue;  // killed before the first checkpoint
     const auto before = steps_in(path);
     EXPECT_GE(before.size(), kept / to_line(numbered(1)).size() / 2);
     EventWriter writer(path, kept);

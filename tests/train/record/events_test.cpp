@@ -5,17 +5,16 @@
 #include <cmath>
 #include <limits>
 
-#include "base/support.h"
+#include "support/files.h"
 
 namespace sadam::train {
 namespace {
 
 using sadam::testing::refusal;
 using sadam::testing::says;
-using sadam::testing::TemporaryFolder;
 using sadam::testing::write_text;
 
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 EventFile read_text(std::string_view text) { return read_events(std::as_bytes(std::span(text))); }
 
@@ -34,7 +33,7 @@ TEST(EventLine, IsOneJsonObject) {
       "0.5,"
       "\"mean_lgi\":0.0,\"mean_brake\":1.0,\"train_seconds\":9.0,\"evaluate_seconds\":1.0,\"peak_memory\":"
       "1000}\n",
-      to_line(EpochEvent{2, 20, 1.5, not_a_number, 0.5, 0, 1, 9, 1, 1000}));
+      to_line(EpochEvent{2, 20, 1.5, kNotANumber, 0.5, 0, 1, 9, 1, 1000}));
   EXPECT_EQ("{\"event\":\"note\",\"text\":\"a \\\"b\\\"\\n\xc3\xbc\"}\n",
             to_line(NoteEvent{"a \"b\"\n\xc3\xbc"}));
 }
@@ -68,7 +67,7 @@ TEST(ReadEvents, GivesBackWhatWasWritten) {
 }
 
 TEST(ReadEvents, NumbersThatAreNotFiniteBecomeNaN) {
-  for (const double loss : {not_a_number, HUGE_VAL, -HUGE_VAL}) {
+  for (const double loss : {kNotANumber, HUGE_VAL, -HUGE_VAL}) {
     StepEvent step;
     step.loss = loss;
     const auto line = to_line(step);
@@ -133,6 +132,42 @@ TEST(ReadEvents, NamesTheFile) {
   EXPECT_TRUE(says(refusal([&] { read_events(path); }), path.string() + ": line 1 is not an event"));
   write_text(path, to_line(NoteEvent{"a"}) + "{");
   EXPECT_EQ(2U, read_events(path).cut_line);
+}
+
+TEST(StepCounts, CountEveryKindOfTrouble) {
+  StepCounts counts;
+  StepEvent good;
+  good.probed = true;
+  counts.add(good);
+  StepEvent noisy = good;
+  noisy.within_noise = true;
+  noisy.non_finite_probes = 2;
+  counts.add(noisy);
+  StepEvent skipped;
+  skipped.skipped = true;
+  counts.add(skipped);
+  EXPECT_EQ(counts, (StepCounts{3, 1, 2, 1, 2}));
+
+  const auto list = sentences(counts);
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_TRUE(says(list[0], "1 of 3 steps were skipped"));
+  EXPECT_TRUE(says(list[1], "2 probes"));
+  EXPECT_TRUE(says(list[2], "In 1 of 2 probed steps"));
+}
+
+TEST(StepCounts, ThereIsNothingToSayOfARunThatWentWell) {
+  EXPECT_TRUE(sentences({100, 0, 100, 0, 0}).empty());
+  EXPECT_EQ(divergence({}, {10, 9, 1, 0, 0}), "");
+}
+
+TEST(StepCounts, ARunThatLearnedNothingInItsLastEpochDiverged) {
+  EXPECT_TRUE(says(divergence({}, {10, 10, 0, 0, 0}), "every step of the last epoch was skipped"));
+  EpochEvent last;
+  last.test_loss = std::nan("");
+  EXPECT_TRUE(says(divergence(last, {10, 3, 7, 0, 0}), "test loss"));
+  last.train_loss = INFINITY;
+  EXPECT_TRUE(says(divergence(last, {10, 3, 7, 0, 0}), "training loss"));
+  EXPECT_TRUE(says(divergence(last, {10, 3, 7, 0, 0}), "try a smaller optimizer.lr."));
 }
 
 }  // namespace

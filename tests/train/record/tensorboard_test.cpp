@@ -1,5 +1,5 @@
 // Decodes the files with code of its own: framing, checksums and protobuf share nothing with the writer.
-#include "train/record/tensorboard.h"
+#include "train/record/events.h"
 
 #include <gtest/gtest.h>
 
@@ -10,14 +10,13 @@
 #include <optional>
 #include <vector>
 
-#include "base/support.h"
+#include "support/files.h"
 
 namespace sadam::train {
 namespace {
 
 using sadam::testing::refusal;
 using sadam::testing::says;
-using sadam::testing::TemporaryFolder;
 using sadam::testing::text_of_file;
 using sadam::testing::write_text;
 

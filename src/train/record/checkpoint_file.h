@@ -1,17 +1,33 @@
-// Where a run stands: everything that a checkpoint holds beside weights, optimizer and random generator.
+// A checkpoint file without its weights: the envelope around it, and where the run stands.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "train/record/file_mark.h"
+#include "train/record/events.h"
 #include "train/record/run_folder.h"
-#include "train/record/step_counts.h"
 
 namespace sadam::train {
 
+/// What a checkpoint is wrapped in, so that nothing damaged is ever parsed: magic, version, lengths,
+/// checksum.
+struct Envelope {
+  std::string_view meta;               ///< a small JSON object, for us
+  std::span<const std::byte> payload;  ///< the archive, for torch
+};
+
+std::vector<std::byte> seal(std::string_view meta, std::span<const std::byte> payload);
+
+/// Points into `bytes`. Throws an Error for bytes that are not an envelope, cut short, longer than they say,
+/// from a newer version, or whose checksum does not fit. Nothing is allocated by a length that is not true.
+Envelope open_envelope(std::span<const std::byte> bytes);
+
+/// Where a run stands: everything that a checkpoint holds beside weights, optimizer and random generator.
 struct Position {
   std::int64_t epoch = 0;  ///< whole epochs behind it, evaluated
   StepCounts run;          ///< of all steps taken

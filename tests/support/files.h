@@ -21,11 +21,7 @@
 
 namespace sadam::testing {
 
-/// With a shorter way to name what is in it.
-class TemporaryFolder : public sadam::TemporaryFolder {
- public:
-  std::filesystem::path operator/(const std::string& name) const { return path() / name; }
-};
+using sadam::TemporaryFolder;
 
 inline void write_text(const std::filesystem::path& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
@@ -80,10 +76,12 @@ inline void limit_file_size(rlim_t bytes) {
 /// From here on this process is nobody, if it was root, whom no permission stops.
 inline bool give_up_root() { return ::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0); }
 
-/// Not the same on every run of the tests, on purpose.
-inline std::chrono::microseconds random_moment() {
-  std::random_device source;
-  return std::chrono::microseconds(std::uniform_int_distribution<int>(500, 20000)(source));
+/// When to kill a child: half a millisecond to 20 ms from now, another moment for each round, the same ones
+/// on every run of the tests.
+inline std::chrono::microseconds moment(int round) {
+  std::minstd_rand random(static_cast<unsigned>(round) + 1);
+  random.discard(10);  // the first numbers of neighbouring seeds are alike
+  return std::chrono::microseconds(500 + random() % 19500);
 }
 
 }  // namespace sadam::testing

@@ -1,0 +1,160 @@
+#include "train/record/events.h"
+
+#include <fmt/format.h>
+#include <sadam/error.h>
+
+#include <cmath>
+#include <type_traits>
+
+#include "base/file.h"
+#include "train/record/json_fields.h"
+
+namespace sadam::train {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// What an event is called in its line.
+template <class Kind>
+constexpr const char* kNameOf = nullptr;
+template <>
+constexpr const char* kNameOf<StepEvent> = "step";
+template <>
+constexpr const char* kNameOf<EpochEvent> = "epoch";
+template <>
+constexpr const char* kNameOf<NoteEvent> = "note";
+
+// Calls visit(name, member) for each field, in the order in which they are written: once for the reader and
+// the writer.
+template <class AnyEvent, class Visit>
+void visit_fields(AnyEvent& event, const Visit& visit) {
+  using Kind = std::remove_const_t<AnyEvent>;
+  if constexpr (std::is_same_v<Kind, StepEvent>) {
+    visit("step", event.step);
+    visit("epoch", event.epoch);
+    visit("loss", event.loss);
+    visit("lr", event.lr);
+    visit("lgi", event.lgi);
+    visit("brake", event.brake);
+    visit("probed", event.probed);
+    visit("within_noise", event.within_noise);
+    visit("skipped", event.skipped);
+    visit("non_finite_probes", event.non_finite_probes);
+    visit("probe_seconds", event.probe_seconds);
+  } else if constexpr (std::is_same_v<Kind, EpochEvent>) {
+    visit("epoch", event.epoch);
+    visit("step", event.step);
+    visit("train_loss", event.train_loss);
+    visit("test_loss", event.test_loss);
+    visit("test_accuracy", event.test_accuracy);
+    visit("mean_lgi", event.mean_lgi);
+    visit("mean_brake", event.mean_brake);
+    visit("train_seconds", event.train_seconds);
+    visit("evaluate_seconds", event.evaluate_seconds);
+    visit("peak_memory", event.peak_memory);
+  } else {
+    static_assert(std::is_same_v<Kind, NoteEvent>);
+    visit("text", event.text);
+  }
+}
+
+void read_line(std::string_view line, EventFile& file) {
+  const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+  if (!object.is_object()) throw Error("it is no JSON object");
+  std::string name;
+  const JsonFieldReader read(object);
+  read("event", name);
+  const auto read_into = [&]<class Kind>(std::vector<Kind>& list) {
+    if (name == kNameOf<Kind>) visit_fields(list.emplace_back(), read);
+  };
+  read_into(file.steps);
+  read_into(file.epochs);
+  read_into(file.notes);
+}
+
+}  // namespace
+
+std::string to_line(const Event& event) {
+  OrderedJson json;
+  std::visit(
+      [&]<class Kind>(const Kind& kind) {
+        json["event"] = kNameOf<Kind>;
+        visit_fields(kind, JsonFieldWriter(json));
+      },
+      event);
+  // Bytes of a note that are not UTF-8 become U+FFFD: a run does not end over a message.
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+EventFile read_events(std::span<const std::byte> bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  EventFile file;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto length = text.find('\n');
+    if (length == std::string_view::npos) {
+      file.cut_line = number;
+      break;
+    }
+    try {
+      read_line(text.substr(0, length), file);
+    } catch (const Error& error) {
+      throw Error(fmt::format("line {} is not an event: {}: the file is damaged or another one.", number,
+                              error.what()));
+    }
+    text.remove_prefix(length + 1);
+  }
+  return file;
+}
+
+EventFile read_events(const std::filesystem::path& path) {
+  const auto bytes = base::read_file(path);
+  try {
+    return read_events(std::span(bytes));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+void EventWriter::write(const Event& event) {
+  const auto line = to_line(event);
+  file_.append(std::as_bytes(std::span(line)));
+}
+
+void StepCounts::add(const StepEvent& step) {
+  ++steps;
+  if (step.skipped) ++skipped;
+  if (step.probed) ++probed;
+  if (step.within_noise) ++within_noise;
+  non_finite_probes += step.non_finite_probes;
+}
+
+std::vector<std::string> sentences(const StepCounts& run) {
+  std::vector<std::string> list;
+  if (run.skipped > 0)
+    list.push_back(
+        fmt::format("{} of {} steps were skipped, because the loss or the gradient was not finite.",
+                    run.skipped, run.steps));
+  if (run.non_finite_probes > 0)
+    list.push_back(
+        fmt::format("{} probes had a loss that was not finite, and ρ was set to its largest value there.",
+                    run.non_finite_probes));
+  if (run.within_noise > 0)
+    list.push_back(
+        fmt::format("In {} of {} probed steps the probes differed from the loss by no more than rounding: ρ "
+                    "is noise there.",
+                    run.within_noise, run.probed));
+  return list;
+}
+
+std::string divergence(const EpochEvent& last, const StepCounts& last_epoch) {
+  const char* why = nullptr;
+  if (last_epoch.steps > 0 && last_epoch.skipped == last_epoch.steps)
+    why = "every step of the last epoch was skipped";
+  else if (!std::isfinite(last.train_loss))
+    why = "the training loss of the last epoch is not finite";
+  else if (!std::isfinite(last.test_loss))
+    why = "the test loss after the last epoch is not finite";
+  return why == nullptr ? "" : fmt::format("Training diverged: {}; try a smaller optimizer.lr.", why);
+}
+
+}  // namespace sadam::train
