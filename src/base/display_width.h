@@ -56,18 +56,6 @@ inline std::size_t display_width(std::string_view text) {
   return columns;
 }
 
-/// As much of a text as fits into so many columns, whole characters only.
-inline std::string_view cut_to_width(std::string_view text, std::size_t columns) {
-  std::size_t bytes = 0;
-  while (bytes < text.size()) {
-    const auto glyph = first_glyph(text.substr(bytes));
-    if (glyph.columns > columns) break;
-    columns -= glyph.columns;
-    bytes += glyph.bytes;
-  }
-  return text.substr(0, bytes);
-}
-
 /// The text with every control character (line feeds and escape sequences too) replaced by '?', so that a
 /// name from outside can neither break a table nor drive the terminal.
 inline std::string printable(std::string_view text) {

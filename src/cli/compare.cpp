@@ -12,7 +12,7 @@
 #include "cli/not_empty.h"
 #include "cli/output_width.h"
 #include "report/comparison.h"
-#include "report/named_run.h"
+#include "report/run_summary.h"
 
 namespace sadam::cli {
 namespace {

@@ -17,7 +17,6 @@
 #include "cli/run_argument.h"
 #include "report/run_list.h"
 #include "report/text_table.h"
-#include "report/wrap.h"
 
 namespace sadam::cli {
 namespace {

@@ -6,10 +6,15 @@
 #include <vector>
 
 #include "report/run_summary.h"
-#include "report/seed_groups.h"
 #include "report/text_table.h"
 
 namespace sadam::report {
+
+/// A run, or runs that differ in nothing but the seed.
+struct Entrant {
+  std::string name;
+  std::vector<RunSummary> runs;  ///< at least one, each with a recipe
+};
 
 /// A recipe field that is not the same for all; a cell for each entrant, empty where the field decides
 /// nothing.
@@ -36,8 +41,10 @@ struct Comparison {
   std::vector<std::string> warnings;  ///< sentences: what is not finished, cut short, or went wrong
 };
 
-/// The runs must have recipes, as those from named_runs() have. With `by_seed`, runs that differ only in the
-/// seed are one entrant.
+/// The runs must have recipes, as those from named_runs() have. With `by_seed`, runs whose recipes are equal
+/// but for seed and title are one entrant, in the order in which they come. A `matched` or `shuffled` control
+/// follows the S-Adam run of its own seed: two of them belong together if those runs do. Throws a UsageError
+/// that names the two runs if a seed comes twice in an entrant.
 Comparison compare(std::vector<RunSummary> runs, bool by_seed);
 
 /// One table: recipes, results, accuracies. `width` as for tables.

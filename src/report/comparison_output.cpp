@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "report/comparison.h"
-#include "report/json.h"
 #include "report/statistics.h"
 
 namespace sadam::report {
@@ -112,8 +112,8 @@ std::string to_csv(const Comparison& comparison) {
   for (const auto& entrant : comparison.entrants) {
     table.columns.push_back({entrant.name, ""});
     if (!comparison.by_seed) continue;
-    table.columns.push_back({entrant.name + " deviation", ""});
-    table.columns.push_back({entrant.name + " count", ""});
+    table.columns.push_back({fmt::format("{} deviation", entrant.name), ""});
+    table.columns.push_back({fmt::format("{} count", entrant.name), ""});
   }
   for (const auto& difference : comparison.differences) {
     CsvRow row("recipe", difference.field, comparison.by_seed);
@@ -147,9 +147,9 @@ std::string to_json(const Comparison& comparison) {
       auto& means = object[key] = Json::object();
       for (const auto& measure : measures) means[measure.key] = mean_json(measure.values[i]);
       if (!comparison.by_seed) return;
-      auto& spreads = object[std::string(key) + "_deviation"] = Json::object();
+      auto& spreads = object[fmt::format("{}_deviation", key)] = Json::object();
       for (const auto& measure : measures) spreads[measure.key] = deviation_json(measure.values[i]);
-      auto& counts = object[std::string(key) + "_count"] = Json::object();
+      auto& counts = object[fmt::format("{}_count", key)] = Json::object();
       for (const auto& measure : measures) counts[measure.key] = measure.values[i].size();
     };
     add("result", comparison.results);

@@ -5,25 +5,25 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/display_width.h"
-#include "report/chart_axis.h"
 
 namespace sadam::report {
 namespace {
 
-constexpr double chart_width = 960;
-constexpr double outer_margin = 16;
-constexpr std::size_t palette_size = 6;
+constexpr double kChartWidth = 960;
+constexpr double kOuterMargin = 16;
+constexpr std::size_t kPaletteSize = 6;
 
 // What stands around the frame of a panel: numbers and a title on the left and below, a title above.
-constexpr double panel_left = 52;
-constexpr double panel_right = 14;
-constexpr double panel_top = 34;
-constexpr double panel_bottom = 46;
+constexpr double kPanelLeft = 52;
+constexpr double kPanelRight = 14;
+constexpr double kPanelTop = 34;
+constexpr double kPanelBottom = 46;
 
 // A class `cN` sets the colour; lines and bands take it from there, so that each is named once a page.
-constexpr auto chart_style = R"(<style>
+constexpr auto kStyle = R"(<style>
 text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: #333; }
 .heading { font-weight: 600; font-size: 15px; }
 .title { font-weight: 600; font-size: 13px; }
@@ -84,12 +84,30 @@ std::string chart_number(double value) {
 }
 
 std::string classes_of(const LineStyle& style) {
-  return style.colour ? fmt::format("c{}", *style.colour % palette_size) : "plain";
+  return style.colour ? fmt::format("c{}", *style.colour % kPaletteSize) : "plain";
 }
 
 std::string line_classes(const LineStyle& style) {
-  constexpr std::array strokes = {"line ", "line dashed ", "line dotted ", "line dash-dotted "};
-  return strokes.at(static_cast<std::size_t>(style.stroke)) + classes_of(style);
+  constexpr std::array kStrokes = {"line ", "line dashed ", "line dotted ", "line dash-dotted "};
+  return kStrokes.at(static_cast<std::size_t>(style.stroke)) + classes_of(style);
+}
+
+// The smallest and the largest of some numbers.
+struct Extent {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  bool empty() const { return low > high; }
+  void take(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+};
+
+// Whether the point is on the chart at all: a number, and not one so large that its pixels are none.
+bool is_drawn(const ChartPoint& point) {
+  return std::abs(point.x) < 1e300 && std::abs(point.y) < 1e300 &&
+         (!point.deviation || std::abs(*point.deviation) < 1e300);
 }
 
 // A panel's frame on the page, and the part of the plane it shows.
@@ -228,19 +246,19 @@ double text_width(std::string_view text) {
 
 // Draws the legend below `top` and returns where it ends.
 double draw_legend(Page& page, const std::vector<std::vector<ChartKey>>& legend, double top) {
-  constexpr double swatch = 26;
+  constexpr double kSwatch = 26;
   double y = top;
   for (const auto& keys : legend) {
-    double x = chart_width;
+    double x = kChartWidth;
     for (const auto& key : keys) {
-      const double width = swatch + 8 + text_width(key.text);
-      if (x > outer_margin && x + width > chart_width - outer_margin) {
-        x = outer_margin;
+      const double width = kSwatch + 8 + text_width(key.text);
+      if (x > kOuterMargin && x + width > kChartWidth - kOuterMargin) {
+        x = kOuterMargin;
         y += 20;
       }
       page.path(line_classes(key.style),
-                fmt::format("M{} {}h{}", chart_number(x), chart_number(y - 4), swatch));
-      page.text(x + swatch + 8, y, key.text, "");
+                fmt::format("M{} {}h{}", chart_number(x), chart_number(y - 4), kSwatch));
+      page.text(x + kSwatch + 8, y, key.text, "");
       x += width + 22;
     }
   }
@@ -253,21 +271,21 @@ double plot_height(std::size_t across) { return across <= 1 ? 320 : across == 2 
 
 std::string to_svg(const LineChart& chart) {
   Page page;
-  double top = outer_margin;
-  if (!chart.title.empty()) page.text(outer_margin, top += 12, chart.title, "heading");
-  if (!chart.subtitle.empty()) page.text(outer_margin, top += 20, chart.subtitle, "quiet");
+  double top = kOuterMargin;
+  if (!chart.title.empty()) page.text(kOuterMargin, top += 12, chart.title, "heading");
+  if (!chart.subtitle.empty()) page.text(kOuterMargin, top += 20, chart.subtitle, "quiet");
   top = draw_legend(page, chart.legend, top + 4) + 8;
 
   const auto across = std::max<std::size_t>(1, std::min(chart.across, chart.panels.size()));
-  const double cell_width = (chart_width - outer_margin) / static_cast<double>(across);
+  const double cell_width = (kChartWidth - kOuterMargin) / static_cast<double>(across);
   const double height = plot_height(across);
-  const double cell_height = panel_top + height + panel_bottom;
+  const double cell_height = kPanelTop + height + kPanelBottom;
   for (std::size_t i = 0; i < chart.panels.size(); ++i) {
     const auto& panel = chart.panels[i];
     draw_panel(page, panel,
-               {outer_margin / 2 + static_cast<double>(i % across) * cell_width + panel_left,
-                top + static_cast<double>(i / across) * cell_height + panel_top,
-                cell_width - panel_left - panel_right, height, x_range(panel), y_range(panel)});
+               {kOuterMargin / 2 + static_cast<double>(i % across) * cell_width + kPanelLeft,
+                top + static_cast<double>(i / across) * cell_height + kPanelTop,
+                cell_width - kPanelLeft - kPanelRight, height, x_range(panel), y_range(panel)});
   }
   const auto rows = (chart.panels.size() + across - 1) / across;
   const double bottom = top + static_cast<double>(rows) * cell_height + 4;
@@ -276,8 +294,65 @@ std::string to_svg(const LineChart& chart) {
              "\n{3}"
              R"(<rect class="page" width="{0}" height="{1}" rx="6"/>)"
              "\n",
-             chart_number(chart_width), chart_number(bottom), xml_text(chart.title), chart_style) +
+             chart_number(kChartWidth), chart_number(bottom), xml_text(chart.title), kStyle) +
          page.str() + "</svg>\n";
+}
+
+AxisRange x_range(const ChartPanel& panel) {
+  Extent extent;
+  for (const auto& series : panel.series)
+    for (const auto& point : series.points)
+      if (is_drawn(point)) extent.take(point.x);
+  if (extent.empty()) return {};
+  const double width = extent.high - extent.low;
+  const double margin = width > 0 ? 0.02 * width : std::max(0.1 * std::abs(extent.high), 0.5);
+  return {extent.low - margin, extent.high + margin};
+}
+
+AxisRange y_range(const ChartPanel& panel) {
+  Extent curves;
+  Extent all;
+  for (const auto& series : panel.series) {
+    for (const auto& point : series.points) {
+      if (!is_drawn(point)) continue;
+      const double reach = series.style.stroke == Stroke::solid ? point.deviation.value_or(0) : 0;
+      curves.take(point.y);
+      all.take(point.y - reach);
+      all.take(point.y + reach);
+    }
+  }
+  if (all.empty()) return {};
+  const double height = all.high - all.low;
+  const double margin = height > 0 ? 0.05 * height : std::max(0.1 * std::abs(all.high), 1e-6);
+  AxisRange range{all.low - margin, all.high + margin};
+  // Zero is shown where it is near: an axis that starts a little above it makes differences look larger.
+  if (curves.low >= 0 && range.low < 0.25 * range.high) range.low = 0;
+  return range;
+}
+
+std::vector<double> axis_ticks(double low, double high, int wanted, bool whole) {
+  const double range = high - low;
+  if (!std::isfinite(range) || !(range > 0) || wanted < 1) return {};
+  const double power = std::pow(10, std::floor(std::log10(range / wanted)));
+  const double rest = range / wanted / power;
+  double step = power * (rest < 1.5 ? 1 : rest < 3.5 ? 2 : rest < 7.5 ? 5 : 10);
+  if (whole) step = std::max(1.0, std::round(step));
+  std::vector<double> ticks;
+  const double first = std::ceil(low / step - 1e-9);
+  for (int i = 0; i < 2 * wanted; ++i) {
+    const double tick = (first + i) * step;
+    if (!(tick <= high + 1e-9 * step)) break;
+    ticks.push_back(tick);
+  }
+  return ticks;
+}
+
+std::string tick_label(double value, double step) {
+  const double size = std::abs(value);
+  if (size < step / 2) return "0";
+  const auto digits = step >= 1 ? 0 : static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
+  return (value < 0 ? "−" : "") +
+         (size >= 1e5 || digits > 6 ? fmt::format("{:g}", size) : fmt::format("{:.{}f}", size, digits));
 }
 
 }  // namespace sadam::report

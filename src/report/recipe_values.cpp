@@ -68,10 +68,10 @@ std::string short_optimizer(const train::Recipe& recipe) {
   plain.optimizer.probes = optimizer.probes;
   const auto before = recipe_values(plain);
   const auto now = recipe_values(recipe);
-  constexpr std::string_view section = "optimizer.";
+  constexpr std::string_view kSection = "optimizer.";
   for (std::size_t i = 0; i < now.size(); ++i) {
-    if (now[i].name.rfind(section, 0) == 0 && now[i].cell.value != before[i].cell.value)
-      text += ' ' + now[i].name.substr(section.size()) + '=' + now[i].cell.text;
+    if (now[i].name.starts_with(kSection) && now[i].cell.value != before[i].cell.value)
+      text += fmt::format(" {}={}", now[i].name.substr(kSection.size()), now[i].cell.text);
   }
   return text;
 }

@@ -1,9 +1,12 @@
 #include "report/run_list.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -11,8 +14,6 @@
 #include "base/quantities.h"
 #include "base/quote.h"
 #include "base/usage_error.h"
-#include "report/conditions.h"
-#include "report/irregularities.h"
 #include "report/recipe_values.h"
 #include "report/run_summary.h"
 #include "train/recipe/fields.h"
@@ -168,6 +169,85 @@ class RunTable {
   std::vector<RunColumn> summaries_;
   std::vector<Column> columns_;
   std::vector<std::string> keys_;
+};
+
+std::optional<double> number_in(const Value& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  const auto* real = std::get_if<double>(&value);
+  return real && !std::isnan(*real) ? std::optional(*real) : std::nullopt;
+}
+
+// A number matches however it is written ("0.001", "1e-3"), and as the table shows it ("15.96").
+bool holds(const std::string& wanted, const Cell& cell) {
+  if (std::holds_alternative<std::monostate>(cell.value)) return wanted.empty();
+  if (cell.text == wanted) return true;
+  const auto number = number_in(cell.value);
+  if (!number) return false;
+  double parsed = 0;
+  const auto* end = wanted.data() + wanted.size();
+  const auto [rest, error] = std::from_chars(wanted.data(), end, parsed);
+  return error == std::errc() && rest == end && parsed == *number;
+}
+
+/// "a", "a or b", "a, b or c"; of many, the first few.
+std::string alternatives(const std::set<std::string>& texts) {
+  constexpr std::size_t kMostNamed = 6;
+  std::vector<std::string> named(texts.begin(), texts.end());
+  if (named.size() > kMostNamed) {
+    named.resize(kMostNamed);
+    named.emplace_back("something else");
+  }
+  const auto last = named.back();
+  named.pop_back();
+  return named.empty() ? last : fmt::format("{} or {}", fmt::join(named, ", "), last);
+}
+
+// Which runs are meant: those of which every `field=value` holds.
+class Conditions {
+ public:
+  // `index_of` finds the column of a field.
+  template <class IndexOf>
+  Conditions(const std::vector<std::string>& texts, const IndexOf& index_of) {
+    for (const auto& text : texts) {
+      const auto equals = text.find('=');
+      if (equals == std::string::npos)
+        throw UsageError(
+            fmt::format("--where takes field=value, such as optimizer.name=sadam, and not '{}'", text));
+      conditions_.push_back({.column = index_of(text.substr(0, equals)), .wanted = text.substr(equals + 1)});
+    }
+  }
+
+  bool hold_of(const std::vector<Cell>& row) {
+    bool all = true;
+    for (auto& condition : conditions_) {
+      const auto& cell = row[condition.column];
+      const bool met = holds(condition.wanted, cell);
+      condition.met = condition.met || met;
+      if (!cell.text.empty()) condition.seen.insert(cell.text);
+      all = all && met;
+    }
+    return all;
+  }
+
+  // For each condition that held of no row so far, what the rows have instead: "optimizer.name is adamw or
+  // sadam".
+  std::vector<std::string> unmet(const std::vector<Column>& columns) const {
+    std::vector<std::string> sentences;
+    for (const auto& condition : conditions_)
+      if (!condition.met && !condition.seen.empty())
+        sentences.push_back(
+            fmt::format("{} is {}", columns[condition.column].key, alternatives(condition.seen)));
+    return sentences;
+  }
+
+ private:
+  struct Condition {
+    std::size_t column;
+    std::string wanted;
+    bool met = false;
+    std::set<std::string> seen = {};
+  };
+  std::vector<Condition> conditions_;
 };
 
 /// Numbers by size, texts by their bytes.

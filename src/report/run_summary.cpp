@@ -1,10 +1,13 @@
 #include "report/run_summary.h"
 
+#include <algorithm>
+#include <functional>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <sadam/error.h>
 
+#include "base/usage_error.h"
 #include "train/recipe/source.h"
 #include "train/resume.h"
 
@@ -13,8 +16,9 @@ namespace {
 
 /// The message, with the file in front unless it is named already.
 std::string about(const std::filesystem::path& file, const std::string& message) {
-  return message.find(file.filename().string()) == std::string::npos ? file.string() + ": " + message
-                                                                     : message;
+  return message.find(file.filename().string()) == std::string::npos
+             ? fmt::format("{}: {}", file.string(), message)
+             : message;
 }
 
 void take_steps(RunSummary& run, const std::vector<train::StepEvent>& steps) {
@@ -84,6 +88,38 @@ void check_whether_it_goes_on(RunSummary& run, const train::RunPaths& paths) {
   } catch (const Error& error) {
     run.problem = error.what();
   }
+}
+
+bool is_same_folder(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code trouble;
+  return std::filesystem::equivalent(a, b, trouble);
+}
+
+// "" for a run it does not hold of.
+using Part = std::function<std::string(const RunSummary&)>;
+
+// "a (3 of 40), b (1 of 40) and 7 more", or "".
+std::string list_of(const std::vector<const RunSummary*>& runs, const Part& part) {
+  constexpr std::size_t kMostNamed = 6;
+  std::vector<std::string> names;
+  std::size_t more = 0;
+  for (const auto* run : runs) {
+    const auto text = part(*run);
+    if (text.empty()) continue;
+    if (names.size() < kMostNamed)
+      names.push_back(text);
+    else
+      ++more;
+  }
+  const auto list = fmt::format("{}", fmt::join(names, ", "));
+  return more == 0 ? list : fmt::format("{} and {} more", list, more);
+}
+
+Part counted_of(std::int64_t train::StepCounts::*count, std::int64_t train::StepCounts::*whole) {
+  return [=](const RunSummary& run) {
+    const auto& counts = run.counts;
+    return counts.*count == 0 ? "" : fmt::format("{} ({} of {})", run.name, counts.*count, counts.*whole);
+  };
 }
 
 }  // namespace
@@ -162,10 +198,45 @@ std::vector<RunSummary> summarise_all(const std::filesystem::path& root) {
   return runs;
 }
 
+std::vector<RunSummary> named_runs(const std::vector<std::string>& names, const std::filesystem::path& root) {
+  std::vector<RunSummary> runs;
+  for (const auto& name : names) {
+    const auto paths = train::find_run(name, root);
+    if (std::any_of(runs.begin(), runs.end(),
+                    [&](const auto& run) { return is_same_folder(run.folder, paths.folder); }))
+      throw UsageError(fmt::format("the run '{}' is given twice; leave one out.", name));
+    auto shown = name;
+    while (shown.size() > 1 && shown.back() == '/') shown.pop_back();
+    auto run = summarise(paths, std::move(shown));
+    if (run.state == RunState::damaged) throw Error(run.problem);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
 std::optional<double> seconds_to_reach(const RunSummary& run, double accuracy) {
   for (const auto& epoch : run.epochs)
     if (epoch.test_accuracy >= accuracy) return epoch.train_seconds;
   return std::nullopt;
+}
+
+std::vector<std::string> irregularities(const std::vector<const RunSummary*>& runs) {
+  std::vector<std::string> sentences;
+  const auto add = [&](const char* sentence, const Part& part) {
+    const auto list = list_of(runs, part);
+    if (!list.empty()) sentences.push_back(fmt::format("{}: {}.", sentence, list));
+  };
+  add("Diverged, by the last epoch", [](const RunSummary& run) { return run.diverged ? run.name : ""; });
+  add("Steps skipped, because the loss or its gradient was not finite",
+      counted_of(&train::StepCounts::skipped, &train::StepCounts::steps));
+  add("Probes that were not finite, each of which made the ρ of its step the largest there is",
+      [](const RunSummary& run) {
+        const auto count = run.counts.non_finite_probes;
+        return count == 0 ? "" : fmt::format("{} ({})", run.name, count);
+      });
+  add("Steps whose probes changed the loss by no more than it is rounded, so that their ρ is noise",
+      counted_of(&train::StepCounts::within_noise, &train::StepCounts::probed));
+  return sentences;
 }
 
 }  // namespace sadam::report

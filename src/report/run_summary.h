@@ -59,8 +59,16 @@ RunSummary summarise(const train::RunPaths& paths, std::string name);
 /// Every run below `root`, named by its folder relative to it.
 std::vector<RunSummary> summarise_all(const std::filesystem::path& root);
 
+/// Each name is the folder of a run, or the name of one below `root`. Throws a UsageError for a run that does
+/// not exist (with the nearest name that does) or that is given twice, and an Error for one that is damaged.
+std::vector<RunSummary> named_runs(const std::vector<std::string>& names, const std::filesystem::path& root);
+
 /// Training time, evaluation left out, up to the end of the first epoch whose test accuracy reaches
 /// `accuracy` (between 0 and 1). None if no epoch does.
 std::optional<double> seconds_to_reach(const RunSummary& run, double accuracy);
+
+/// A sentence for each kind of irregularity there is (steps skipped, divergence, probes that were not finite
+/// or drowned in rounding), with the runs it is about. Empty if all went as it should.
+std::vector<std::string> irregularities(const std::vector<const RunSummary*>& runs);
 
 }  // namespace sadam::report

@@ -8,11 +8,10 @@
 
 #include <fmt/format.h>
 #include <sadam/error.h>
+#include <nlohmann/json.hpp>
 
 #include "base/display_width.h"
 #include "base/quantities.h"
-#include "report/json.h"
-#include "report/wrap.h"
 
 namespace sadam::report {
 namespace {
@@ -44,11 +43,11 @@ std::vector<std::size_t> widths_of(const std::vector<Texts>& lines, std::size_t 
   return widths;
 }
 
-constexpr std::string_view gap = "  ";
+constexpr std::string_view kGap = "  ";
 
 /// Of some columns, side by side.
 std::size_t width_of(const std::vector<std::size_t>& columns, const std::vector<std::size_t>& widths) {
-  std::size_t width = gap.size() * (columns.size() - 1);
+  std::size_t width = kGap.size() * (columns.size() - 1);
   for (const auto i : columns) width += widths[i];
   return width;
 }
@@ -60,7 +59,7 @@ std::string block_text(const TextTable& table, const std::vector<Texts>& lines,
   const auto add_line = [&](const auto& cell) {
     std::string line;
     for (const auto i : columns) {
-      if (i != columns.front()) line += gap;
+      if (i != columns.front()) line += kGap;
       line += cell(i);
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -141,6 +140,16 @@ std::string csv_value(const Value& value) {
       value);
 }
 
+Json json_rows(const TextTable& table) {
+  auto rows = Json::array();
+  for (const auto& row : table.rows) {
+    auto object = Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i].key] = json_value(row[i].value);
+    rows.push_back(std::move(object));
+  }
+  return rows;
+}
+
 }  // namespace
 
 Cell::Cell(std::string words) : value(words), text(std::move(words)) {}
@@ -181,13 +190,13 @@ std::string to_text(const TextTable& table, std::size_t width) {
   if (width == 0 || width_of(all, widths) <= width) return block_text(table, lines, widths, all);
 
   // Prose can be as narrow as this; where even that does not fit beside the others, it is a block of its own.
-  constexpr std::size_t narrowest_prose = 24;
+  constexpr std::size_t kNarrowestProse = 24;
   const auto last = all.size() - 1;
   const bool ends_in_prose = last > 0 && table.columns[last].align == Align::left;
   const auto rest_of = [&](const std::vector<std::size_t>& block) {
     return width_of(block, widths) - widths[last];
   };
-  if (ends_in_prose && rest_of(all) + narrowest_prose <= width) {
+  if (ends_in_prose && rest_of(all) + kNarrowestProse <= width) {
     const auto wrapped = with_wrapped(lines, last, width - rest_of(all));
     return block_text(table, wrapped, widths_of(wrapped, 0), all);
   }
@@ -195,7 +204,7 @@ std::string to_text(const TextTable& table, std::size_t width) {
   for (const auto& block : blocks_within(width, widths)) {
     if (!out.empty()) out += '\n';
     if (ends_in_prose && block.back() == last && width_of(block, widths) > width) {
-      const auto room = std::max(width, rest_of(block) + narrowest_prose) - rest_of(block);
+      const auto room = std::max(width, rest_of(block) + kNarrowestProse) - rest_of(block);
       const auto wrapped = with_wrapped(lines, last, room);
       out += block_text(table, wrapped, widths_of(wrapped, 0), block);
     } else {
@@ -238,5 +247,50 @@ std::string to_csv(const TextTable& table) {
 }
 
 std::string to_json(const TextTable& table) { return write_json(json_rows(table)); }
+
+Json json_value(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> Json {
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, std::monostate>)
+          return nullptr;
+        else if constexpr (std::is_same_v<Held, double>)
+          return std::isfinite(held) ? Json(held) : Json();
+        else
+          return held;
+      },
+      value);
+}
+
+std::string write_json(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    auto& line = lines.back();
+    if (line.empty())
+      line = word;
+    else if (base::display_width(line) + 1 + base::display_width(word) <= width)
+      (line += ' ') += word;
+    else
+      lines.emplace_back(word);
+  }
+  return lines;
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::string_view indent) {
+  if (width == 0) return std::string(text);
+  const auto room = width - std::min(width, base::display_width(indent));
+  std::string result;
+  for (const auto& line : wrapped_lines(text, room)) {
+    if (!result.empty()) (result += '\n') += indent;
+    result += line;
+  }
+  return result;
+}
 
 }  // namespace sadam::report

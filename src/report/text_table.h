@@ -1,4 +1,4 @@
-// Tables, laid out in one place: for a terminal, for a document, for other programs.
+// Tables and sentences, laid out in one place: for a terminal, for a document, for other programs.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,8 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace sadam::report {
 
@@ -59,5 +61,19 @@ std::string to_markdown(const TextTable& table);
 std::string to_csv(const TextTable& table);
 /// An array of objects, one a row. A number that is not finite becomes null.
 std::string to_json(const TextTable& table);
+
+/// For those who put values into something larger. Keeps the order in which keys were given.
+using Json = nlohmann::ordered_json;
+Json json_value(const Value& value);
+/// Names of folders need not be UTF-8, JSON must be: what is not is replaced.
+std::string write_json(const Json& json);
+
+/// Lines of at most `width` columns, broken between words; a longer word has a line of its own. Always at
+/// least one line.
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width);
+
+/// The text with line feeds between those lines, each line but the first behind `indent`. A width of 0 breaks
+/// nothing.
+std::string wrapped(std::string_view text, std::size_t width, std::string_view indent = "");
 
 }  // namespace sadam::report

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "report/statistics.h"
-#include "report/wrap.h"
+#include "report/text_table.h"
 #include "reproduce/curves.h"
 
 namespace sadam::reproduce {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <tuple>
 
-#include "report/irregularities.h"
+#include "report/run_summary.h"
 
 namespace sadam::reproduce {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/quantities.h"
 #include "report/statistics.h"
-#include "report/wrap.h"
+#include "report/text_table.h"
 #include "reproduce/paired.h"
 #include "reproduce/result.h"
 

@@ -6,19 +6,19 @@
 #include <nlohmann/json.hpp>
 
 #include "base/usage_error.h"
-#include "report/named_run.h"
-#include "report/run_builder.h"
+#include "report/run_summary.h"
+#include "support/fake_runs.h"
 #include "support/refusal.h"
 
 namespace sadam::report {
 namespace {
 
-using testing::add_irregular_steps;
-using testing::append;
-using testing::recipe_with;
-using testing::write_run;
+using sadam::testing::add_irregular_steps;
+using sadam::testing::append;
+using sadam::testing::recipe_with;
+using sadam::testing::write_run;
 
-class ComparisonTest : public testing::RunsTest {
+class ComparisonTest : public sadam::testing::RunsTest {
  protected:
   Comparison compare_named(const std::vector<std::string>& names, bool by_seed = false) const {
     return compare(named_runs(names, root_), by_seed);

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "report/chart_axis.h"
-
 namespace sadam::report {
 namespace {
 

@@ -5,17 +5,17 @@
 #include <nlohmann/json.hpp>
 
 #include "base/usage_error.h"
-#include "report/run_builder.h"
+#include "support/fake_runs.h"
 
 namespace sadam::report {
 namespace {
 
-using testing::add_irregular_steps;
-using testing::append;
-using testing::recipe_with;
-using testing::write_run;
+using sadam::testing::add_irregular_steps;
+using sadam::testing::append;
+using sadam::testing::recipe_with;
+using sadam::testing::write_run;
 
-class RunListTest : public testing::RunsTest {
+class RunListTest : public sadam::testing::RunsTest {
  protected:
   void write_three() {
     write_run(paths("b"), recipe_with({"train.epochs=2", "optimizer.probes=8", "seed=10"}), {0.1, 0.2});

@@ -6,22 +6,20 @@
 #include <limits>
 
 #include "base/usage_error.h"
-#include "report/irregularities.h"
-#include "report/named_run.h"
 #include "report/recipe_values.h"
-#include "report/run_builder.h"
+#include "support/fake_runs.h"
 #include "support/refusal.h"
 
 namespace sadam::report {
 namespace {
 
+using sadam::testing::add_irregular_steps;
+using sadam::testing::append;
+using sadam::testing::recipe_with;
 using sadam::testing::says;
-using testing::add_irregular_steps;
-using testing::append;
-using testing::recipe_with;
-using testing::write_run;
+using sadam::testing::write_run;
 
-class RunSummaryTest : public testing::RunsTest {};
+class RunSummaryTest : public sadam::testing::RunsTest {};
 
 TEST_F(RunSummaryTest, TellsWhatAFinishedRunCameTo) {
   write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.10, 0.30, 0.20});

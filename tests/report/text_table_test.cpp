@@ -9,7 +9,6 @@
 
 #include "base/display_width.h"
 #include "base/quantities.h"
-#include "report/wrap.h"
 
 namespace sadam::report {
 namespace {
@@ -31,12 +30,6 @@ TEST(DisplayWidth, CountsColumnsAndNotBytes) {
 TEST(DisplayWidth, TakesBytesThatAreNotUtf8OneByOne) {
   EXPECT_EQ(base::display_width("\xff\xfe"), 2U);
   EXPECT_EQ(base::display_width("a\xcf"), 2U);  // the first byte of ρ, and no more
-}
-
-TEST(DisplayWidth, NeverCutsACharacterInTwo) {
-  EXPECT_EQ(base::cut_to_width("ρρρ", 2), "ρρ");
-  EXPECT_EQ(base::cut_to_width("a日", 2), "a");
-  EXPECT_EQ(base::cut_to_width("ab", 5), "ab");
 }
 
 TEST(Quantities, ReadAsAPersonWritesThem) {

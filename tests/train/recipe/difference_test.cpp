@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "train/recipe/fields.h"
 
 namespace sadam::train {
 namespace {

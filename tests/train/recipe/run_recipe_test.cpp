@@ -4,7 +4,6 @@
 
 #include "support/files.h"
 #include "base/usage_error.h"
-#include "train/recipe/source.h"
 
 namespace sadam::train {
 namespace {

@@ -16,7 +16,7 @@
 #include "train/record/events.h"
 #include "train/record/run_folder.h"
 
-namespace sadam::report::testing {
+namespace sadam::testing {
 
 /// A folder of the test's own, gone when the test is.
 class RunsTest : public ::testing::Test {
@@ -33,6 +33,16 @@ inline train::Recipe recipe_with(const std::vector<std::string>& changes) {
   return source.resolve();
 }
 
+/// The folder of a run that left these events and no checkpoint. Returns how far its events go.
+inline train::FileMark write_events(const train::RunPaths& paths, const train::Recipe& recipe,
+                                    const std::vector<train::Event>& events) {
+  const auto folder = train::RunFolder::create(paths.folder);
+  base::write_file_atomically(paths.recipe(), train::to_toml(recipe));
+  train::EventWriter writer(paths.events(), 0);
+  for (const auto& event : events) writer.write(event);
+  return writer.sync();
+}
+
 /// The checkpoint that a run leaves after its last step: nothing is in it but where it stands.
 inline void write_checkpoint(const train::RunPaths& paths, const train::Position& position) {
   base::write_file_atomically(paths.checkpoint(), train::seal(train::to_meta(position), {}));
@@ -41,40 +51,34 @@ inline void write_checkpoint(const train::RunPaths& paths, const train::Position
 /// Ten steps an epoch of 0.5 s each. The brakes go 0.2, 0.6, 0.2, …, ρ is 0.5 if the optimizer probes.
 inline void write_run(const train::RunPaths& paths, const train::Recipe& recipe,
                       const std::vector<double>& accuracies) {
-  const auto folder = train::RunFolder::create(paths.folder);
-  base::write_file_atomically(paths.recipe(), train::to_toml(recipe));
-  train::EventWriter events(paths.events(), 0);
   const bool probes = recipe.optimizer.name == "sadam";
-  std::int64_t steps = 0;
-  for (std::size_t i = 0; i < accuracies.size(); ++i) {
-    const auto number = static_cast<std::int64_t>(i) + 1;
+  std::vector<train::Event> events;
+  train::Position position;
+  for (const double accuracy : accuracies) {
+    const auto number = ++position.epoch;
     for (int s = 0; s < 10; ++s) {
       train::StepEvent step;
-      step.step = ++steps;
+      step.step = ++position.run.steps;
       step.epoch = number;
       step.loss = 2;
       step.probed = probes;
       step.lgi = probes ? 0.5 : 0;
-      if (probes) step.brake = steps % 2 == 1 ? 0.2 : 0.6;
-      events.write(step);
+      if (probes) step.brake = step.step % 2 == 1 ? 0.2 : 0.6;
+      events.emplace_back(step);
     }
     train::EpochEvent epoch;
     epoch.epoch = number;
-    epoch.step = steps;
+    epoch.step = position.run.steps;
     epoch.test_loss = 3.0 / static_cast<double>(number);
-    epoch.test_accuracy = accuracies[i];
+    epoch.test_accuracy = accuracy;
     epoch.train_seconds = 5.0 * static_cast<double>(number);
     epoch.evaluate_seconds = static_cast<double>(number);
     epoch.peak_memory = std::int64_t{1} << 30;
-    events.write(epoch);
+    events.emplace_back(epoch);
   }
-  if (accuracies.empty()) return;
-  train::Position position;
-  position.epoch = static_cast<std::int64_t>(accuracies.size());
-  position.run.steps = steps;
-  position.events = events.sync();
+  position.events = write_events(paths, recipe, events);
   position.recipe = train::to_toml(recipe);
-  write_checkpoint(paths, position);
+  if (!accuracies.empty()) write_checkpoint(paths, position);
 }
 
 /// Three more steps of a run: one skipped, one with two probes that were not finite, one within rounding.
@@ -100,4 +104,4 @@ inline void append(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::app | std::ios::binary) << text;
 }
 
-}  // namespace sadam::report::testing
+}  // namespace sadam::testing
