@@ -10,8 +10,6 @@
 #include "cli/output_width.h"
 #include "cli/reproduce.h"
 #include "cli/stop_signal.h"
-#include "reproduce/check_runs.h"
-#include "reproduce/earlier_runs.h"
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"

@@ -8,7 +8,7 @@
 
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
-#include "reproduce/seeds.h"
+#include "reproduce/table_recipe.h"
 #include "train/progress.h"
 
 namespace sadam::cli {

@@ -6,10 +6,8 @@
 #include "cli/output_width.h"
 #include "cli/reproduce.h"
 #include "cli/stop_signal.h"
-#include "reproduce/check_runs.h"
-#include "reproduce/curves.h"
-#include "reproduce/earlier_runs.h"
 #include "reproduce/execute.h"
+#include "reproduce/figures.h"
 
 namespace sadam::cli {
 namespace {

@@ -1,4 +1,5 @@
-#include "reproduce/check_runs.h"
+// What can be known of the runs of a plan before the first of them is trained.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -8,15 +9,26 @@
 #include "base/usage_error.h"
 #include "data/data_set.h"
 #include "data/data_set_known.h"
+#include "data/folder.h"
 #include "nn/classifier.h"
+#include "reproduce/execute.h"
 #include "train/control.h"
 #include "train/device.h"
+#include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 #include "train/record/run_folder.h"
 #include "train/setup.h"
 
 namespace sadam::reproduce {
 namespace {
+
+// "mine.toml:14, small/wide: ", or "mine.toml, small/wide: " where no line sets the field (such as
+// "data.name"; "" where there is no single one); "" where the command line sets it.
+std::string place_of(const Plan& plan, const PlannedRun& run, const std::string& field) {
+  const auto where = run.source->where(field);
+  if (where.starts_with("--")) return "";
+  return fmt::format("{}, {}: ", where.empty() ? plan.table.origin : where, run.cell(plan.table));
+}
 
 // Puts the place of a field before what `check` says of its value.
 template <class Check>
@@ -37,9 +49,8 @@ void check_images(const Plan& plan, const PlannedRun& run) {
   const auto& set = data::known_set(data.name);
   const auto check = [&](const std::string& field, const char* part, std::int64_t wanted, std::size_t there) {
     if (static_cast<std::size_t>(wanted) > there)
-      throw UsageError(place_of(plan, run, field) + field + " is " + std::to_string(wanted) + ", and " +
-                       data.name + " has " + std::to_string(there) + " " + part +
-                       " images: ask for fewer, or 0 for all.");
+      throw UsageError(fmt::format("{}{} is {}, and {} has {} {} images: ask for fewer, or 0 for all.",
+                                   place_of(plan, run, field), field, wanted, data.name, there, part));
   };
   check("data.train_images", "training", data.train_images, set.train_images);
   check("data.test_images", "test", data.test_images, set.test_images);
@@ -75,7 +86,7 @@ void check_network(const train::Recipe& recipe, std::set<std::int64_t>& known) {
 // more.
 void check_control(const Plan& plan, const PlannedRun& run) {
   const auto& wanted = run.recipe.control.run;
-  if (wanted.empty() || std::filesystem::exists(train::RunPaths{run.folder}.recipe())) return;
+  if (wanted.empty() || is_begun(run)) return;
   if (std::any_of(plan.runs.begin(), plan.runs.end(),
                   [&](const PlannedRun& other) { return other.folder == wanted; }))
     return;
@@ -94,13 +105,45 @@ void check_cell(const Plan& plan, const PlannedRun& run, std::set<std::int64_t>&
   check_field(plan, run, "control.run", [&] { check_control(plan, run); });
 }
 
-}  // namespace
-
-std::string place_of(const Plan& plan, const PlannedRun& run, const std::string& field) {
-  const auto where = run.source->where(field);
-  if (where.starts_with("--")) return "";
-  return (where.empty() ? plan.table.origin : where) + ", " + run.cell(plan.table) + ": ";
+void look_for_data(const train::DataRecipe& recipe) {
+  if (const auto path = data::path_in_name(recipe.name)) {
+    // Reading a folder of a million images takes its time; one that is not there says so at once.
+    std::error_code unreadable;
+    if (!std::filesystem::is_directory(*path, unreadable)) data::list_class_folders(*path);
+    return;
+  }
+  const auto& set = data::known_set(recipe.name);
+  if (set.kind != data::DataKind::synthetic) data::known_folder(set, recipe.root);
 }
+
+// The field that names what is missing, and how to get it; nothing if all is there.
+std::pair<std::string, std::string> missing_of(const train::Recipe& recipe) {
+  std::string field = "model.weights";
+  try {
+    if (!recipe.model.weights.empty()) train::weights_file(recipe);
+    field = "data.name";
+    look_for_data(recipe.data);
+  } catch (const Error& error) {
+    return {field, error.what()};
+  }
+  return {};
+}
+
+struct Lack {
+  const PlannedRun* run = nullptr;
+  std::string field;
+  std::string sentence;
+};
+
+// The options that make recipes the same.
+std::string options_for(const std::vector<train::Difference>& differences) {
+  std::vector<std::string> options;
+  for (const auto& [field, first, second] : differences)
+    options.push_back(fmt::format("--set {}={}", field, first));
+  return fmt::format("{}", fmt::join(options, " "));
+}
+
+}  // namespace
 
 void check_runs(const Plan& plan) {
   // Seeds and controls of a cell have its data, network and device.
@@ -109,6 +152,50 @@ void check_runs(const Plan& plan) {
   for (const auto& run : plan.runs)
     if (run.control == Control::none && checked.emplace(run.column, run.row).second)
       check_cell(plan, run, known_pixels);
+}
+
+std::map<std::size_t, std::string> missing_columns(const Plan& plan,
+                                                   const std::vector<const PlannedRun*>& runs) {
+  std::map<std::size_t, Lack> lacks;
+  std::map<std::size_t, bool> some_can_run;
+  for (const auto* run : runs) {
+    auto [field, sentence] = missing_of(run->recipe);
+    if (sentence.empty())
+      some_can_run[run->column] = true;
+    else
+      lacks.try_emplace(run->column, Lack{run, std::move(field), std::move(sentence)});
+  }
+  std::map<std::size_t, std::string> columns;
+  for (const auto& [column, lack] : lacks) {
+    if (some_can_run[column]) throw Error(place_of(plan, *lack.run, lack.field) + lack.sentence);
+    columns[column] = lack.sentence;
+  }
+  return columns;
+}
+
+bool is_begun(const PlannedRun& run) { return std::filesystem::exists(train::RunPaths{run.folder}.recipe()); }
+
+void check_same_recipe(const PlannedRun& run, Purpose purpose) {
+  auto there = train::recipe_of(train::RunPaths{run.folder});
+  // What does not decide anything here.
+  there.train.threads = run.recipe.train.threads;
+  there.control.brake = run.recipe.control.brake;
+  there.control.run = run.recipe.control.run;
+  const auto differences = train::differences(there, run.recipe);
+  if (differences.empty()) return;
+  const auto& first = differences.front();
+  const auto way_out =
+      purpose == Purpose::show
+          ? fmt::format("repeat the options that it was made with ({}), or choose another --root.",
+                        options_for(differences))
+          : "choose another --root, or remove it.";
+  throw UsageError(fmt::format("{} was made with {} = {}, and now {} is asked for: {}", run.folder.string(),
+                               first.field, first.first, first.second, way_out));
+}
+
+void check_same_recipes(const Plan& plan, Purpose purpose) {
+  for (const auto& run : plan.runs)
+    if (is_begun(run)) check_same_recipe(run, purpose);
 }
 
 }  // namespace sadam::reproduce

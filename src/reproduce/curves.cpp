@@ -1,15 +1,145 @@
-#include "reproduce/curves.h"
+// Training from epoch to epoch: as numbers, as a picture, and in words.
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "base/file.h"
+#include "base/nearest.h"
+#include "base/usage_error.h"
 #include "report/statistics.h"
+#include "reproduce/figures.h"
 
 namespace sadam::reproduce {
 namespace {
 
+using report::Align;
 using report::Cell;
+using report::LineStyle;
+using report::Stroke;
+
+// A method has a colour of its own, and so have its controls; dashes say which control it is.
+LineStyle style_of(const Curve& curve) {
+  switch (curve.control) {
+    case Control::matched:
+      return {curve.row, Stroke::dashed};
+    case Control::shuffled:
+      return {curve.row, Stroke::dotted};
+    case Control::cosine:
+      return {std::nullopt, Stroke::dash_dotted};
+    case Control::none:
+      return {curve.row, Stroke::solid};
+  }
+  throw Error("a curve has a control of no kind.");
+}
+
+std::string method_of(const TableRecipe& table, const Curve& curve) {
+  const auto title = title_of(table, curve);
+  const bool of_a_row = curve.control == Control::matched || curve.control == Control::shuffled;
+  return of_a_row ? fmt::format("{}, {}", table.rows[curve.row].title, title) : title;
+}
+
+bool is_unfinished(const Curve& curve) {
+  return std::any_of(curve.runs.begin(), curve.runs.end(),
+                     [](const auto& run) { return run.state != report::RunState::finished; });
+}
+
+// A line for the methods and one for the controls.
+std::vector<std::vector<report::ChartKey>> legend_of(const TableRecipe& table,
+                                                     const std::vector<Curve>& curves) {
+  std::vector<report::ChartKey> methods;
+  for (std::size_t row = 0; row < table.rows.size(); ++row)
+    if (std::any_of(curves.begin(), curves.end(), [&](const Curve& curve) { return curve.row == row; }))
+      methods.push_back({table.rows[row].title, {row, Stroke::solid}});
+  std::vector<report::ChartKey> controls;
+  const auto add_control = [&](Control control, Stroke stroke, const char* text) {
+    if (std::any_of(curves.begin(), curves.end(),
+                    [&](const Curve& curve) { return curve.control == control; }))
+      controls.push_back({text, {std::nullopt, stroke}});
+  };
+  add_control(Control::matched, Stroke::dashed, "matched: AdamW × its mean brake");
+  add_control(Control::shuffled, Stroke::dotted, "shuffled: AdamW × its brakes in random order");
+  add_control(Control::cosine, Stroke::dash_dotted, "AdamW, cosine schedule");
+  return {methods, controls};
+}
+
+std::string subtitle_of(const std::vector<Curve>& curves) {
+  std::set<std::size_t> seeds;
+  for (const auto& curve : curves) seeds.insert(curve.runs.size());
+  if (seeds.empty()) return "";
+  std::string text;
+  if (*seeds.rbegin() == 1)
+    text = "One seed";
+  else if (seeds.size() == 1)
+    text = fmt::format("Mean of {} seeds, band ± one deviation", *seeds.begin());
+  else
+    text = fmt::format("Mean of {} to {} seeds, band ± one deviation", *seeds.begin(), *seeds.rbegin());
+  if (std::any_of(curves.begin(), curves.end(),
+                  [](const Curve& curve) { return curve.control != Control::none; }))
+    text += "; thin lines: controls, in the colour of what they control";
+  if (std::any_of(curves.begin(), curves.end(), is_unfinished)) text += "; some runs are not finished";
+  return text;
+}
+
+report::ChartSeries series_of(const TableRecipe& table, const Curve& curve, const CurveMeasure& measure) {
+  report::ChartSeries series{method_of(table, curve), style_of(curve), {}};
+  for (const auto& point : curve.points) {
+    const auto& values = point.*measure.values;
+    series.points.push_back({static_cast<double>(point.epoch), values.mean, values.deviation});
+  }
+  return series;
+}
+
+// "3", or "3–5" where the seeds disagree.
+std::string best_epochs(const std::vector<report::RunSummary>& runs) {
+  std::set<std::int64_t> epochs;
+  for (const auto& run : runs)
+    if (run.best_epoch) epochs.insert(*run.best_epoch);
+  if (epochs.empty()) return "–";
+  return epochs.size() == 1 ? fmt::format("{}", *epochs.begin())
+                            : fmt::format("{}–{}", *epochs.begin(), *epochs.rbegin());
+}
+
+template <class Get>
+Cell mean_over(const std::vector<report::RunSummary>& runs, const Get& get) {
+  std::vector<double> values;
+  for (const auto& run : runs)
+    if (const std::optional<double> value = get(run)) values.push_back(*value);
+  return mean_cell(values, 2);
+}
+
+report::TextTable summary_of(const TableRecipe& table, const std::vector<Curve>& curves, std::size_t column) {
+  report::TextTable summary;
+  summary.columns = {{"method", "method", Align::left},
+                     {"best", "best, %", Align::right},
+                     {"best_epoch", "in epoch", Align::right},
+                     {"last", "last, %", Align::right},
+                     {"train_loss", "last training loss", Align::right},
+                     {"seeds", "seeds", Align::right}};
+  const auto as_percent = [](std::optional<double> fraction) {
+    return fraction ? std::optional(100 * *fraction) : std::nullopt;
+  };
+  for (const auto& curve : curves) {
+    if (curve.column != column) continue;
+    summary.add(
+        {method_of(table, curve) + (is_unfinished(curve) ? " (unfinished)" : ""),
+         mean_over(curve.runs, [&](const auto& run) { return as_percent(run.best_accuracy); }),
+         best_epochs(curve.runs),
+         mean_over(curve.runs, [&](const auto& run) { return as_percent(run.last_accuracy); }),
+         mean_over(curve.runs, [](const auto& run) { return std::optional(run.epochs.back().train_loss); }),
+         Cell::count(static_cast<std::int64_t>(curve.runs.size()))});
+  }
+  return summary;
+}
+
+constexpr std::array<CurveMeasure, 3> kMeasures = {{
+    {"test_accuracy", "test accuracy, %", &CurvePoint::test_accuracy},
+    {"train_loss", "training loss", &CurvePoint::train_loss},
+    {"test_loss", "test loss", &CurvePoint::test_loss},
+}};
 
 SeedMean over_seeds(const std::vector<const train::EpochEvent*>& epochs, double train::EpochEvent::*field,
                     double scale) {
@@ -44,13 +174,14 @@ Curves read_curves(const Plan& plan) {
   return result;
 }
 
-const std::vector<CurveMeasure>& curve_measures() {
-  static const std::vector<CurveMeasure> measures = {
-      {"test_accuracy", "test accuracy, %", &CurvePoint::test_accuracy},
-      {"train_loss", "training loss", &CurvePoint::train_loss},
-      {"test_loss", "test loss", &CurvePoint::test_loss},
-  };
-  return measures;
+const CurveMeasure& measure_named(const FigureRecipe& figure, const std::string& key) {
+  std::vector<std::string> names;
+  for (const auto& measure : kMeasures) {
+    if (measure.key == key) return measure;
+    names.emplace_back(measure.key);
+  }
+  throw UsageError(
+      fmt::format("figure {} has an unknown measure '{}'{}", figure.key, key, base::suggestion(key, names)));
 }
 
 report::TextTable to_points(const Figure& figure, const Curves& curves) {
@@ -58,10 +189,11 @@ report::TextTable to_points(const Figure& figure, const Curves& curves) {
   report::TextTable points;
   for (const auto* key : {"figure", "column", "row", "control", "epoch", "seeds"})
     points.columns.push_back({key, key, report::Align::left});
-  for (const auto& measure : curve_measures()) {
+  for (const auto& measure : kMeasures) {
     const std::string key(measure.key);
     points.columns.push_back({key, key, report::Align::right});
-    points.columns.push_back({key + "_deviation", key + " deviation", report::Align::right});
+    points.columns.push_back(
+        {fmt::format("{}_deviation", key), fmt::format("{} deviation", key), report::Align::right});
   }
   for (const auto& curve : curves.curves) {
     for (const auto& point : curve.points) {
@@ -69,7 +201,7 @@ report::TextTable to_points(const Figure& figure, const Curves& curves) {
           Cell(figure.recipe.key),    Cell(table.columns[curve.column].key),
           Cell(key_of(table, curve)), Cell(to_string(curve.control)),
           Cell::count(point.epoch),   Cell::count(static_cast<std::int64_t>(point.seeds))};
-      for (const auto& measure : curve_measures()) {
+      for (const auto& measure : kMeasures) {
         const auto& values = point.*measure.values;
         row.push_back(finite_number(values.mean));
         row.push_back(values.deviation ? finite_number(*values.deviation) : Cell());
@@ -81,10 +213,53 @@ report::TextTable to_points(const Figure& figure, const Curves& curves) {
 }
 
 FigureFiles write_figure(const Figure& figure, const Curves& curves, const std::filesystem::path& folder) {
-  const FigureFiles files{folder / (figure.name + ".svg"), folder / (figure.name + ".csv")};
+  const FigureFiles files{folder / fmt::format("{}.svg", figure.name),
+                          folder / fmt::format("{}.csv", figure.name)};
   base::write_file_atomically(files.picture, to_svg(to_chart(figure, curves)));
   base::write_file_atomically(files.numbers, to_csv(to_points(figure, curves)));
   return files;
+}
+
+report::LineChart to_chart(const Figure& figure, const Curves& curves) {
+  const auto& table = figure.plan.table;
+  report::LineChart chart;
+  chart.title = figure.recipe.title;
+  chart.subtitle = subtitle_of(curves.curves);
+  chart.legend = legend_of(table, curves.curves);
+  const auto& wanted = figure.recipe.measures;
+  // Several measures of one column stand side by side; of one measure, a square of panels is easiest to read.
+  chart.across = wanted.size() > 1 ? wanted.size() : 3;
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    for (const auto& key : wanted) {
+      const auto& measure = measure_named(figure.recipe, key);
+      report::ChartPanel panel{table.columns[column].title, "epoch", std::string(measure.title), {}};
+      for (const auto& curve : curves.curves)
+        if (curve.column == column) panel.series.push_back(series_of(table, curve, measure));
+      if (!panel.series.empty()) chart.panels.push_back(std::move(panel));
+    }
+  }
+  return chart;
+}
+
+std::string to_report(const Figure& figure, const Curves& curves,
+                      const std::map<std::size_t, std::string>& unavailable, const ReportStyle& style) {
+  const auto& table = figure.plan.table;
+  const auto width = style.markdown ? 0 : style.width;
+  std::string text = (style.markdown ? "# " : "") + figure.recipe.title + "\n";
+  const auto add = [&](const std::string& sentence) {
+    text += "\n" + report::wrapped(sentence, width) + "\n";
+  };
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    const auto summary = summary_of(table, curves.curves, column);
+    if (summary.rows.empty()) continue;
+    add((style.markdown ? "## " : "") + table.columns[column].title);
+    text += "\n" + (style.markdown ? to_markdown(summary) : to_text(summary, width));
+  }
+  for (const auto& [column, why] : unavailable)
+    add(fmt::format("{} is left out: {}", table.columns[column].title, why));
+  for (const auto& sentence : curves.irregularities) add(sentence);
+  for (const auto& problem : curves.problems) add(problem);
+  return text + "\n" + differences_text(figure.plan, style);
 }
 
 }  // namespace sadam::reproduce

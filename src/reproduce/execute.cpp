@@ -9,9 +9,6 @@
 
 #include "base/quantities.h"
 #include "base/usage_error.h"
-#include "reproduce/check_runs.h"
-#include "reproduce/earlier_runs.h"
-#include "reproduce/missing.h"
 #include "train/checkpoint.h"
 #include "train/progress.h"
 #include "train/setup.h"
@@ -105,7 +102,7 @@ class Executor {
 
   void leave_out(std::size_t column, const std::string& why) {
     execution_.unavailable[column] = why;
-    notices_ += plan_.table.columns[column].title + " is left out: " + why + '\n';
+    notices_ += fmt::format("{} is left out: {}\n", plan_.table.columns[column].title, why);
   }
 
   // False if it has to wait for another process.

@@ -1,4 +1,4 @@
-// Runs what a plan lacks.
+// Runs what a plan lacks, once it is known that all of it can be run.
 #pragma once
 
 #include <atomic>
@@ -30,5 +30,31 @@ struct Execution {
 /// missing_columns().
 Execution execute(const Plan& plan, train::Progress& progress, const std::atomic<bool>& stop,
                   std::ostream& out);
+
+// ---- what is checked before the first run is trained ----
+
+/// Throws for a run that could not be trained anywhere, or not here: a data set that does not exist, more
+/// images than it has, a network that does not know images of its size, a GPU that is not here, a run to take
+/// brakes from that has none. The sentence names file, line and cell, unless it is about the command line.
+/// Data and weights that are not on this machine are no such thing: see execute().
+void check_runs(const Plan& plan);
+
+/// Columns whose data or weights are not here, and how to get them, from a look at files and folders alone.
+/// Throws an Error that names file and row where only some of a column's runs lack something: that is not
+/// the machine's fault but the row's.
+std::map<std::size_t, std::string> missing_columns(const Plan& plan,
+                                                   const std::vector<const PlannedRun*>& runs);
+
+/// What is to be done with the runs, which decides the way out of a refusal.
+enum class Purpose {
+  train,  ///< other runs can be made elsewhere
+  show,   ///< those that are there are wanted, by the options that made them
+};
+
+bool is_begun(const PlannedRun& run);
+
+/// Throws a UsageError if a run that is there was made by another recipe than the plan's.
+void check_same_recipe(const PlannedRun& run, Purpose purpose);
+void check_same_recipes(const Plan& plan, Purpose purpose);
 
 }  // namespace sadam::reproduce

@@ -1,45 +1,32 @@
 #include "reproduce/figures.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <set>
 #include <string_view>
 
 #include "base/nearest.h"
 #include "base/usage_error.h"
-#include "reproduce/curves.h"
 
 namespace sadam::reproduce {
 namespace {
-
-template <class Keyed>
-bool has_key(const std::vector<Keyed>& items, std::string_view key) {
-  return std::any_of(items.begin(), items.end(), [&](const Keyed& item) { return item.key == key; });
-}
 
 // Leaves the items with the given keys, or all if there are none.
 template <class Keyed>
 void keep_keys(std::vector<Keyed>& items, const std::vector<std::string>& keys, const FigureRecipe& figure) {
   if (keys.empty()) return;
-  std::vector<std::string> valid;
-  for (const auto& item : items) valid.push_back(item.key);
   for (const auto& key : keys)
-    if (!has_key(items, key))
-      throw UsageError("figure " + figure.key + ": " + figure.table + " has no column or row '" + key + "'" +
-                       base::suggestion(key, valid));
-  std::erase_if(
-      items, [&](const Keyed& item) { return std::find(keys.begin(), keys.end(), item.key) == keys.end(); });
+    if (!contains(keys_of(items), key))
+      throw UsageError(fmt::format("figure {}: {} has no column or row '{}'{}", figure.key, figure.table, key,
+                                   base::suggestion(key, keys_of(items))));
+  std::erase_if(items, [&](const Keyed& item) { return !contains(keys, item.key); });
 }
 
 void check_measures(const FigureRecipe& figure) {
-  std::vector<std::string> names;
-  for (const auto& measure : curve_measures()) names.emplace_back(measure.key);
   if (figure.measures.empty())
-    throw UsageError("figure " + figure.key + " shows nothing: give it measures, such as " + names.front() +
-                     ".");
-  for (const auto& wish : figure.measures)
-    if (std::find(names.begin(), names.end(), wish) == names.end())
-      throw UsageError("figure " + figure.key + " has an unknown measure '" + wish + "'" +
-                       base::suggestion(wish, names));
+    throw UsageError(
+        fmt::format("figure {} shows nothing: give it measures, such as test_accuracy.", figure.key));
+  for (const auto& wish : figure.measures) measure_named(figure, wish);
 }
 
 TableRecipe table_of(const FigureRecipe& figure) {
@@ -47,13 +34,6 @@ TableRecipe table_of(const FigureRecipe& figure) {
   keep_keys(table.columns, figure.columns, figure);
   keep_keys(table.rows, figure.rows, figure);
   return table;
-}
-
-// A column, a row, or column/row.
-bool is_cell_name(const TableRecipe& table, std::string_view name) {
-  const auto slash = name.find('/');
-  if (slash == std::string_view::npos) return has_key(table.columns, name) || has_key(table.rows, name);
-  return has_key(table.columns, name.substr(0, slash)) && has_key(table.rows, name.substr(slash + 1));
 }
 
 // What `--only` wants of one figure.
@@ -70,7 +50,7 @@ Wanted wanted_of(const Figure& figure, const std::vector<std::string>& only, std
     const auto cell = wish.starts_with(prefix) ? wish.substr(prefix.size()) : wish;
     if (wish == figure.recipe.key)
       wanted.everything = true;
-    else if (is_cell_name(figure.plan.table, cell))
+    else if (figure.plan.table.has_cells(cell))
       wanted.cells.push_back(cell);
     else
       continue;
@@ -86,8 +66,8 @@ Wanted wanted_of(const Figure& figure, const std::vector<std::string>& only, std
     for (const auto& column : figure.plan.table.columns) names.insert(column.key);
     for (const auto& row : figure.plan.table.rows) names.insert(row.key);
   }
-  throw UsageError("--only " + wish + ": there is no such figure, column or row" +
-                   base::suggestion(wish, std::vector(names.begin(), names.end())));
+  throw UsageError(fmt::format("--only {}: there is no such figure, column or row{}", wish,
+                               base::suggestion(wish, std::vector(names.begin(), names.end()))));
 }
 
 }  // namespace

@@ -1,32 +1,23 @@
 #include "reproduce/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
 #include "base/nearest.h"
 #include "base/quantities.h"
 #include "base/usage_error.h"
-#include "reproduce/seeds.h"
 #include "train/recipe/source.h"
 
 namespace sadam::reproduce {
 namespace {
 
-template <class Keyed>
-std::vector<std::string> keys_of(const std::vector<Keyed>& items) {
-  std::vector<std::string> keys;
-  for (const auto& item : items) keys.push_back(item.key);
-  return keys;
-}
-
-bool contains(const std::vector<std::string>& list, const std::string& item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
 void apply_quick(TableRecipe& table) {
   if (!table.quick)
-    throw UsageError(table.origin + " has no [table.quick], which says what --quick changes: add one, or " +
-                     "leave --quick out.");
+    throw UsageError(fmt::format(
+        "{} has no [table.quick], which says what --quick changes: add one, or leave --quick out.",
+        table.origin));
   const auto& quick = *table.quick;
   if (!quick.seeds.empty()) table.seeds = quick.seeds;
   if (!quick.columns.empty()) table.columns = quick.columns;
@@ -42,22 +33,17 @@ void apply_quick(TableRecipe& table) {
 // Whether `--only` takes this cell in. The names have been checked.
 bool is_selected(const std::vector<std::string>& only, const std::string& column, const std::string& row) {
   return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& wish) {
-           return wish == column || wish == row || wish == column + "/" + row;
+           return wish == column || wish == row || wish == fmt::format("{}/{}", column, row);
          });
 }
 
 void check_only(const TableRecipe& table, const std::vector<std::string>& only) {
   auto valid = keys_of(table.columns);
-  const auto rows = keys_of(table.rows);
-  valid.insert(valid.end(), rows.begin(), rows.end());
-  for (const auto& wish : only) {
-    const auto slash = wish.find('/');
-    const bool known = slash == std::string::npos ? contains(valid, wish)
-                                                  : contains(keys_of(table.columns), wish.substr(0, slash)) &&
-                                                        contains(rows, wish.substr(slash + 1));
-    if (!known)
-      throw UsageError("--only " + wish + ": there is no such column or row" + base::suggestion(wish, valid));
-  }
+  for (const auto& row : table.rows) valid.push_back(row.key);
+  for (const auto& wish : only)
+    if (!table.has_cells(wish))
+      throw UsageError(
+          fmt::format("--only {}: there is no such column or row{}", wish, base::suggestion(wish, valid)));
 }
 
 // A method or a column whose own fields were changed would be shown under a title that is not true.
@@ -66,13 +52,15 @@ void check_set(const TableRecipe& table, const Request& request) {
     const std::string field(field_of(assignment));
     for (const auto& change : part.set)
       if (field_of(change.text) == field)
-        throw UsageError("--set " + assignment + ": " + who + " " + field + " (" + change.where +
-                         "), so that titles would be wrong: leave it out, or write a table of your own.");
+        throw UsageError(
+            fmt::format("--set {}: {} {} ({}), so that titles would be wrong: leave it out, or write a table "
+                        "of your own.",
+                        assignment, who, field, change.where));
   };
   for (const auto& assignment : request.set) {
     for (const auto& row : table.rows) check(assignment, "the rows of the table differ in", row);
     for (const auto& column : table.columns)
-      check(assignment, "the column '" + column.key + "' of the table is about", column);
+      check(assignment, fmt::format("the column '{}' of the table is about", column.key), column);
   }
 }
 
@@ -87,7 +75,7 @@ train::RecipeSource source_of(const TableRecipe& table, const Request& request, 
   if (request.quick) apply(table.quick.value().set);
   apply(column.set);
   apply(row.set);
-  if (request.epochs) source.set("train.epochs=" + std::to_string(*request.epochs));
+  if (request.epochs) source.set(fmt::format("train.epochs={}", *request.epochs));
   for (const auto& assignment : request.set) source.set(assignment);
   return source;
 }
@@ -100,7 +88,7 @@ train::Recipe resolve(const train::RecipeSource& source, const TableRecipe& tabl
     // Fields that contradict each other may come from several places; the cell is what is known.
     const std::string sentence = error.what();
     if (sentence.starts_with(table.origin + ":") || sentence.starts_with("--set ")) throw;
-    throw UsageError(table.origin + ", " + column.key + "/" + row.key + ": " + sentence);
+    throw UsageError(fmt::format("{}, {}/{}: {}", table.origin, column.key, row.key, sentence));
   }
 }
 
@@ -155,7 +143,7 @@ std::vector<PlannedRun> cells_of(const TableRecipe& table, const Request& reques
 // Adds the runs of one cell, for one seed.
 void add_cell(Plan& plan, const Request& request, const std::filesystem::path& folder, PlannedRun run) {
   const auto& row = plan.table.rows[run.row];
-  const auto seed = "seed-" + std::to_string(run.seed);
+  const auto seed = fmt::format("seed-{}", run.seed);
   run.recipe.seed = run.seed;
   run.folder = folder / row.key / seed;
   plan.runs.push_back(run);
@@ -164,7 +152,7 @@ void add_cell(Plan& plan, const Request& request, const std::filesystem::path& f
   for (const auto control : {Control::matched, Control::shuffled}) {
     run.control = control;
     run.recipe = control_recipe(control, controlled.recipe, controlled.folder);
-    run.folder = folder / (row.key + "." + to_string(control)) / seed;
+    run.folder = folder / fmt::format("{}.{}", row.key, to_string(control)) / seed;
     plan.runs.push_back(run);
   }
 }
@@ -174,7 +162,7 @@ void add_cosine(Plan& plan, const std::filesystem::path& folder, PlannedRun run)
   run.control = Control::cosine;
   run.recipe = control_recipe(Control::cosine, run.recipe, {});
   run.recipe.seed = run.seed;
-  run.folder = folder / "adamw.cosine" / ("seed-" + std::to_string(run.seed));
+  run.folder = folder / "adamw.cosine" / fmt::format("seed-{}", run.seed);
   plan.runs.push_back(run);
 }
 
@@ -190,29 +178,30 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
   std::vector<std::string> differences;
   const auto standard = as_written(paper, paper.columns.front());
   if (used.train.epochs != standard.train.epochs)
-    differences.push_back(base::counted(static_cast<std::uint64_t>(used.train.epochs), "epoch") +
-                          " instead of " + std::to_string(standard.train.epochs));
+    differences.push_back(fmt::format("{} instead of {}",
+                                      base::counted(static_cast<std::uint64_t>(used.train.epochs), "epoch"),
+                                      standard.train.epochs));
   if (request.quick) {
     differences.emplace_back("so little training says that everything works, and not which method is better");
     if (of_the_paper) differences.emplace_back("other data than the paper's, so its numbers are left out");
     if (used.data.train_images > 0)
-      differences.push_back("only " + std::to_string(used.data.train_images) + " training images and " +
-                            std::to_string(used.data.test_images) + " test images");
+      differences.push_back(fmt::format("only {} training images and {} test images", used.data.train_images,
+                                        used.data.test_images));
     if (used.model.weights != standard.model.weights)
       differences.emplace_back("random weights instead of pretrained ones");
     const bool batch_is_papers = std::any_of(
         paper.columns.begin(), paper.columns.end(),
         [&](const TableColumn& column) { return as_written(paper, column).train.batch == used.train.batch; });
     if (!batch_is_papers)
-      differences.push_back("batches of " + std::to_string(used.train.batch) + " instead of " +
-                            std::to_string(standard.train.batch));
+      differences.push_back(
+          fmt::format("batches of {} instead of {}", used.train.batch, standard.train.batch));
     if (used.data.pixels != standard.data.pixels)
-      differences.push_back("images of " + std::to_string(used.data.pixels) + " pixels instead of " +
-                            std::to_string(standard.data.pixels));
+      differences.push_back(
+          fmt::format("images of {} pixels instead of {}", used.data.pixels, standard.data.pixels));
   }
   for (const auto& assignment : request.set)
-    if (decides_something(assignment)) differences.push_back("--set " + assignment);
-  differences.push_back(table.seeds.size() == 1 ? "one seed" : std::to_string(table.seeds.size()) + " seeds");
+    if (decides_something(assignment)) differences.push_back(fmt::format("--set {}", assignment));
+  differences.push_back(table.seeds.size() == 1 ? "one seed" : fmt::format("{} seeds", table.seeds.size()));
   if (of_the_paper) differences.emplace_back("other hardware, so times compare only with each other");
   // Those of the paper's tables are about its numbers, which are not shown with other data.
   if (!of_the_paper || table.has_paper_numbers())
@@ -233,32 +222,33 @@ std::string to_string(Control control) {
     case Control::cosine:
       return "cosine";
     case Control::none:
-      break;
+      return "none";
   }
-  return "none";
+  throw Error("a run has a control of no kind.");
 }
 
 std::string PlannedRun::cell(const TableRecipe& table) const {
-  return table.columns[column].key + "/" + (row < table.rows.size() ? table.rows[row].key : "adamw");
+  return fmt::format("{}/{}", table.columns[column].key,
+                     row < table.rows.size() ? table.rows[row].key : "adamw");
 }
 
 std::string PlannedRun::label(const TableRecipe& table) const {
-  auto text = cell(table);
-  if (control != Control::none) text += " " + to_string(control);
-  return text + ", seed " + std::to_string(seed);
+  const auto of = control == Control::none ? "" : fmt::format(" {}", to_string(control));
+  return fmt::format("{}{}, seed {}", cell(table), of, seed);
 }
 
 std::string variant_of(const Request& request) {
   std::string variant = request.quick ? "-quick" : "";
-  if (request.epochs) variant += "-" + std::to_string(*request.epochs) + "-epochs";
+  if (request.epochs) variant += fmt::format("-{}-epochs", *request.epochs);
   return variant;
 }
 
 Plan make_plan(TableRecipe table, const Request& request) {
   for (const auto& assignment : request.set)
     if (sets_seed(assignment))
-      throw UsageError("--set " + assignment +
-                       ": every cell is run once for each seed of the table; choose them with --seeds.");
+      throw UsageError(fmt::format(
+          "--set {}: every cell is run once for each seed of the table; choose them with --seeds.",
+          assignment));
   check_seeds(request.seeds, "--seeds");
   const auto paper = table;
   if (request.quick) apply_quick(table);
@@ -288,7 +278,7 @@ Plan make_plan(TableRecipe table, const Request& request) {
       if (controlled) add_cosine(plan, folder, *controlled);
     }
   }
-  if (plan.runs.empty()) throw UsageError("--only selects nothing of " + table.name + ".");
+  if (plan.runs.empty()) throw UsageError(fmt::format("--only selects nothing of {}.", table.name));
   plan.differences = differences_of(paper, table, request, plan.runs.front().recipe);
   return plan;
 }

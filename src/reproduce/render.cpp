@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/quantities.h"
 #include "report/statistics.h"
-#include "report/text_table.h"
-#include "reproduce/paired.h"
-#include "reproduce/result.h"
+#include "reproduce/results.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -17,17 +16,14 @@ namespace {
 using report::Align;
 using report::Cell;
 
-std::string title_of(const TableRecipe& table, const Group& group) {
-  if (group.control == Control::cosine) return "AdamW, cosine schedule";
-  return group.control == Control::none ? table.rows[group.row].title : "  " + to_string(group.control);
+// Controls of a row stand below it.
+std::string row_title(const TableRecipe& table, const Group& group) {
+  const bool below = group.control == Control::matched || group.control == Control::shuffled;
+  return (below ? "  " : "") + title_of(table, group);
 }
 
 Cell number_or_nothing(const std::optional<double>& value) {
   return value ? Cell::number(*value, 2) : Cell();
-}
-
-Cell with_spread(const std::vector<double>& values, int digits) {
-  return values.empty() ? Cell() : Cell(report::mean(values), report::with_deviation(values, digits));
 }
 
 template <class Format>
@@ -39,7 +35,7 @@ Cell convergence_cell(const Result& result) {
   if (!result.target) return {};
   const auto& times = result.convergence_seconds;
   if (times.empty()) return "∗";
-  auto cell = with_spread(times, 1);
+  auto cell = mean_cell(times, 1);
   if (times.size() < result.seeds) cell.text += fmt::format(" ({} of {})", times.size(), result.seeds);
   return cell;
 }
@@ -60,10 +56,10 @@ std::vector<report::Column> columns_of_report() {
 std::vector<Cell> row_of(const TableRecipe& table, const Group& group, std::optional<double> target) {
   const auto result = result_of(table, group, target);
   const auto size = [](double bytes) { return base::memory(static_cast<std::int64_t>(bytes)); };
-  return {Cell(title_of(table, group) + (result.finished ? "" : " (unfinished)")),
+  return {Cell(row_title(table, group) + (result.finished ? "" : " (unfinished)")),
           number_or_nothing(result.paper_best),
-          with_spread(result.best, 2),
-          with_spread(result.last, 2),
+          mean_cell(result.best, 2),
+          mean_cell(result.last, 2),
           mean_as(result.brake, [](double brake) { return base::decimal(brake, 3); }),
           result.paper_never_converged ? Cell("∗") : number_or_nothing(result.paper_seconds),
           convergence_cell(result),
@@ -114,16 +110,79 @@ std::string controls_note(const std::vector<Group>& groups) {
     return std::any_of(groups.begin(), groups.end(),
                        [&](const Group& group) { return group.control == control; });
   };
-  std::string note;
+  std::vector<std::string_view> notes;
   if (has(Control::matched))
-    note +=
+    notes.emplace_back(
         "matched: AdamW with the bias correction of the row above, its steps multiplied by that row's mean "
-        "brake, "
-        "seed by seed.";
+        "brake, seed by seed.");
   if (has(Control::shuffled))
-    note += std::string(note.empty() ? "" : " ") +
-            "shuffled: the same, multiplied by that row's brakes in random order.";
-  return note;
+    notes.emplace_back("shuffled: the same, multiplied by that row's brakes in random order.");
+  return fmt::format("{}", fmt::join(notes, " "));
+}
+
+// A row of the table for other programs: columns and cells in one go, so that they cannot part.
+class FlatRow {
+ public:
+  void add(std::string key, Cell cell) {
+    columns.push_back({key, std::move(key)});
+    cells.push_back(std::move(cell));
+  }
+  void add_number(std::string key, const std::optional<double>& value) {
+    add(std::move(key), value ? Cell::number(*value, 4) : Cell());
+  }
+  void add_count(std::string key, std::int64_t count) { add(std::move(key), Cell::count(count)); }
+  void add_truth(std::string key, std::optional<bool> truth) {
+    add(std::move(key), truth ? Cell(*truth, *truth ? "true" : "false") : Cell());
+  }
+  void add_mean(std::string key, const std::vector<double>& values) {
+    add_number(std::move(key), values.empty() ? std::nullopt : std::optional(report::mean(values)));
+  }
+  /// Mean and deviation over the seeds.
+  void add_values(const std::string& key, const std::vector<double>& values) {
+    add_mean(key + "_mean", values);
+    add_number(key + "_deviation", report::deviation(values));
+  }
+
+  std::vector<report::Column> columns;
+  std::vector<Cell> cells;
+};
+
+std::int64_t sum_over(const Group& group, std::int64_t train::StepCounts::*count) {
+  std::int64_t sum = 0;
+  for (const auto& run : group.runs) sum += run.counts.*count;
+  return sum;
+}
+
+FlatRow flat_row(const Plan& plan, const Group& group, std::optional<double> target) {
+  const auto& table = plan.table;
+  const auto result = result_of(table, group, target);
+  const bool is_method = group.control == Control::none;
+  FlatRow row;
+  row.add("table", plan.name);
+  row.add("column", table.columns[group.column].key);
+  row.add("method", key_of(table, group));
+  row.add("control", to_string(group.control));
+  row.add_count("seeds", static_cast<std::int64_t>(result.seeds));
+  row.add_truth("finished", result.finished);
+  row.add_number("paper_best", result.paper_best);
+  row.add_values("best", result.best);
+  row.add_values("last", result.last);
+  row.add_values("brake", result.brake);
+  row.add_number("paper_convergence_seconds", result.paper_seconds);
+  row.add_truth("paper_never_converged", is_method && (result.paper_seconds || result.paper_never_converged)
+                                             ? std::optional(result.paper_never_converged)
+                                             : std::nullopt);
+  row.add_number("convergence_target", target);
+  row.add_values("convergence_seconds", result.convergence_seconds);
+  row.add("converged_seeds",
+          target ? Cell::count(static_cast<std::int64_t>(result.convergence_seconds.size())) : Cell());
+  row.add_truth("never_converged", target ? std::optional(result.convergence_seconds.empty()) : std::nullopt);
+  row.add_values("wall_seconds", result.wall_seconds);
+  row.add_mean("peak_memory", result.peak_memory);
+  row.add_count("skipped_steps", sum_over(group, &train::StepCounts::skipped));
+  row.add_count("non_finite_probes", sum_over(group, &train::StepCounts::non_finite_probes));
+  row.add_count("steps_within_noise", sum_over(group, &train::StepCounts::within_noise));
+  return row;
 }
 
 }  // namespace
@@ -151,7 +210,7 @@ std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>
   }
   add(controls_note(read.groups));
   for (const auto& [column, why] : unavailable)
-    add(plan.table.columns[column].title + " is left out: " + why);
+    add(fmt::format("{} is left out: {}", plan.table.columns[column].title, why));
   for (const auto& sentence : read.irregularities()) add(sentence);
   for (const auto& problem : read.problems) add(problem);
   return text + "\n" + differences_text(plan, style);
@@ -163,6 +222,16 @@ std::string differences_text(const Plan& plan, const ReportStyle& style) {
   for (const auto& difference : plan.differences)
     text += report::wrapped("- " + difference, width, "  ") + "\n";
   return text;
+}
+
+report::TextTable to_flat(const Plan& plan) {
+  const auto groups = read_groups(plan).groups;
+  report::TextTable flat;
+  // The columns are there without a single run, too.
+  flat.columns = flat_row(plan, {}, std::nullopt).columns;
+  for (const auto& group : groups)
+    flat.add(flat_row(plan, group, convergence_target(plan.table, groups, group.column)).cells);
+  return flat;
 }
 
 }  // namespace sadam::reproduce

@@ -1,4 +1,5 @@
-#include "reproduce/seeds.h"
+// The seeds of a table, as they are typed and as they may be.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -6,6 +7,7 @@
 
 #include "base/quote.h"
 #include "base/usage_error.h"
+#include "reproduce/table_recipe.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -20,20 +22,16 @@ std::int64_t seed_in(std::string_view text) {
   const auto* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, seed);
   if (error == std::errc::result_out_of_range)
-    throw UsageError("--seeds: " + base::in_quotes(text) + " is too large; use at most 9223372036854775807.");
+    throw UsageError(
+        fmt::format("--seeds: {} is too large; use at most 9223372036854775807.", base::in_quotes(text)));
   if (error != std::errc() || rest != end)
-    throw UsageError("--seeds: " + base::in_quotes(text) +
-                     " is no seed; write integers with commas between them, or a range, such as 1,2,3 or "
-                     "1-3.");
+    throw UsageError(fmt::format(
+        "--seeds: {} is no seed; write integers with commas between them, or a range, such as 1,2,3 or 1-3.",
+        base::in_quotes(text)));
   return seed;
 }
 
-constexpr std::size_t most_seeds = 1000;
-
-[[noreturn]] void refuse_so_many() {
-  throw UsageError("--seeds: these are more than " + std::to_string(most_seeds) +
-                   " seeds; ask for fewer at a time.");
-}
+constexpr std::size_t kMostSeeds = 1000;
 
 // "7" or "1-3".
 void add_seeds_in(std::string_view text, std::vector<std::int64_t>& seeds) {
@@ -41,11 +39,13 @@ void add_seeds_in(std::string_view text, std::vector<std::int64_t>& seeds) {
   const auto first = seed_in(without_spaces(text.substr(0, dash)));
   const auto last = dash == std::string_view::npos ? first : seed_in(without_spaces(text.substr(dash + 1)));
   if (last < first)
-    throw UsageError("--seeds: the range " + base::in_quotes(text) +
-                     " ends before it begins; write the smaller seed first.");
+    throw UsageError(fmt::format("--seeds: the range {} ends before it begins; write the smaller seed first.",
+                                 base::in_quotes(text)));
   // Without their sign the difference of any two fits.
   const auto more = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
-  if (more >= most_seeds - seeds.size()) refuse_so_many();
+  if (more >= kMostSeeds - seeds.size())
+    throw UsageError(
+        fmt::format("--seeds: these are more than {} seeds; ask for fewer at a time.", kMostSeeds));
   for (std::uint64_t i = 0; i <= more; ++i) seeds.push_back(first + static_cast<std::int64_t>(i));
 }
 
@@ -63,11 +63,10 @@ std::vector<std::int64_t> seeds_in(std::string_view text) {
 
 void check_seeds(const std::vector<std::int64_t>& seeds, const std::string& where) {
   for (auto seed = seeds.begin(); seed != seeds.end(); ++seed) {
-    if (*seed < 0)
-      throw UsageError(where + ": seed " + std::to_string(*seed) + " is negative; use 0 or more.");
+    if (*seed < 0) throw UsageError(fmt::format("{}: seed {} is negative; use 0 or more.", where, *seed));
     if (std::find(seeds.begin(), seed, *seed) != seed)
-      throw UsageError(where + ": seed " + std::to_string(*seed) +
-                       " is given twice, and would be counted as two; leave one out.");
+      throw UsageError(fmt::format("{}: seed {} is given twice, and would be counted as two; leave one out.",
+                                   where, *seed));
   }
 }
 

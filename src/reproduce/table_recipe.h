@@ -1,6 +1,8 @@
-// A table of the paper as data: rows and columns, each a few changes to one recipe, and the paper's numbers.
+// A table of the paper as data: rows and columns, each a few changes to one recipe, the seeds of its cells,
+// and the paper's numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -54,6 +56,8 @@ struct TableRecipe {
 
   /// Whether some row has a number of the paper's.
   bool has_paper_numbers() const;
+  /// Whether it has the cells of such a name: a column, a row, or column/row.
+  bool has_cells(std::string_view wish) const;
 };
 
 /// A figure: the curves of some runs of a table.
@@ -79,5 +83,31 @@ const std::vector<BuiltIn>& built_in_recipes();
 
 /// A built-in table by name, or a TOML file by path. Throws a UsageError with the nearest name.
 TableRecipe find_table(const std::string& name_or_path);
+
+/// Of rows, columns and figures.
+template <class Keyed>
+std::vector<std::string> keys_of(const std::vector<Keyed>& items) {
+  std::vector<std::string> keys;
+  for (const auto& item : items) keys.push_back(item.key);
+  return keys;
+}
+
+inline bool contains(const std::vector<std::string>& keys, std::string_view key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+/// As typed: "1,2,3", "1-3", "1-3,7". Throws a UsageError for what is no such list, a range that ends before
+/// it begins, and more than 1000 seeds.
+std::vector<std::int64_t> seeds_in(std::string_view text);
+
+/// Throws a UsageError that begins with `where` ("--seeds", "mine.toml:4") for a seed that is negative or
+/// there twice.
+void check_seeds(const std::vector<std::int64_t>& seeds, const std::string& where);
+
+/// The field of a change to a recipe: "seed" of "seed = 3".
+std::string_view field_of(std::string_view assignment);
+
+/// Whether a change is about the seed, which a table has its own place for.
+bool sets_seed(std::string_view assignment);
 
 }  // namespace sadam::reproduce

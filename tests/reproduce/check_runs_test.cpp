@@ -1,5 +1,5 @@
 // What is wrong with a run of a table is said before the first is trained.
-#include "reproduce/check_runs.h"
+#include "reproduce/execute.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/usage_error.h"
-#include "reproduce/missing.h"
 #include "support/refusal.h"
 
 namespace sadam::reproduce {

@@ -1,4 +1,4 @@
-#include "reproduce/curves.h"
+#include "reproduce/figures.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "base/file.h"
-#include "support/temporary_folder.h"
-#include "train/recipe/source.h"
-#include "train/record/events.h"
+#include "support/fake_runs.h"
+#include "support/files.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -24,11 +22,9 @@ struct EpochNumbers {
 
 // A run as the trainer leaves it.
 void write_curve(const PlannedRun& run, const std::vector<EpochNumbers>& epochs, bool finished = true) {
-  std::filesystem::create_directories(run.folder);
   auto recipe = run.recipe;
   if (finished) recipe.train.epochs = static_cast<std::int64_t>(epochs.size());
-  std::ofstream(run.folder / "run.toml") << train::to_toml(recipe);
-  train::EventWriter events(run.folder / "events.jsonl", 0);
+  std::vector<train::Event> events;
   train::EpochEvent event;
   for (const auto& epoch : epochs) {
     ++event.epoch;
@@ -36,14 +32,9 @@ void write_curve(const PlannedRun& run, const std::vector<EpochNumbers>& epochs,
     event.test_accuracy = epoch.accuracy;
     event.train_loss = epoch.train_loss;
     event.test_loss = 2 * epoch.train_loss;
-    events.write(event);
+    events.emplace_back(event);
   }
-  events.sync();
-}
-
-std::string text_of(const std::filesystem::path& path) {
-  const auto bytes = base::read_file(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  sadam::testing::write_events({run.folder}, recipe, events);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -123,11 +114,11 @@ TEST_F(CurvesTest, WritesThePictureAndItsNumbersInsteadOfEarlierOnes) {
       write_curve(run_of(asked, "table1/cifar100/adamw", seed), {{accuracy, 4}});
     const auto files = write_figure(asked, read_curves(asked.plan), folder_.path());
     EXPECT_EQ(files.picture, folder_.path() / "quantization.svg");
-    const auto lines = lines_of(text_of(files.numbers));
+    const auto lines = lines_of(sadam::testing::text_of_file(files.numbers));
     ASSERT_EQ(lines.size(), 2U);
     EXPECT_EQ(lines[1], accuracy < 0.3 ? "quantization,cifar100,adamw,none,1,2,25,0,4,0,8,0"
                                        : "quantization,cifar100,adamw,none,1,2,50,0,4,0,8,0");
-    EXPECT_EQ(text_of(files.picture), to_svg(to_chart(asked, read_curves(asked.plan))));
+    EXPECT_EQ(sadam::testing::text_of_file(files.picture), to_svg(to_chart(asked, read_curves(asked.plan))));
   }
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))

@@ -11,14 +11,14 @@
 namespace sadam::reproduce {
 namespace {
 
-constexpr double none = -1;
+constexpr double kNone = -1;
 
 using Numbers = std::map<std::string, std::map<std::string, double>>;  // by row, then by column
 
 // What stands in the paper, a row of the table a line.
 struct Line {
   std::string row;
-  std::vector<double> numbers;  // one a column; `none` where the paper has none
+  std::vector<double> numbers;  // one a column; `kNone` where the paper has none
 };
 
 Numbers expected(const std::vector<std::string>& columns, const std::vector<Line>& lines) {
@@ -27,7 +27,7 @@ Numbers expected(const std::vector<std::string>& columns, const std::vector<Line
     EXPECT_EQ(line.numbers.size(), columns.size()) << line.row;
     auto& row = numbers[line.row];
     for (std::size_t i = 0; i < columns.size(); ++i)
-      if (line.numbers[i] != none) row[columns[i]] = line.numbers[i];
+      if (line.numbers[i] != kNone) row[columns[i]] = line.numbers[i];
   }
   return numbers;
 }
@@ -61,12 +61,12 @@ TEST(PaperNumbers, Table1) {
                                                         {"sadam-k8", {18.67, 23.18, 35.19, 11.24}},
                                                         {"sadam-k2-paper", {18.11, 22.81, 35.57, 10.97}},
                                                         {"sadam-k8-paper", {18.67, 23.18, 35.19, 11.24}}}));
-  EXPECT_EQ(seconds_of("table1"), expected(columns, {{"prox_sgd", {none, 286.53, 38.98, 12322}},
+  EXPECT_EQ(seconds_of("table1"), expected(columns, {{"prox_sgd", {kNone, 286.53, 38.98, 12322}},
                                                      {"adamw", {15.89, 281.49, 34.96, 8186}},
                                                      {"sadam-k2", {14.33, 258.54, 34.74, 8297}},
                                                      {"sadam-k8", {17.41, 293.14, 34.38, 12770}},
-                                                     {"sadam-k2-paper", {none, none, none, none}},
-                                                     {"sadam-k8-paper", {none, none, none, none}}}));
+                                                     {"sadam-k2-paper", {kNone, kNone, kNone, kNone}},
+                                                     {"sadam-k8-paper", {kNone, kNone, kNone, kNone}}}));
 }
 
 // The paper has the data sets as rows.

@@ -24,7 +24,7 @@ bool has_difference(const Plan& plan, const std::string& part) {
                      [&](const auto& text) { return text.find(part) != std::string::npos; });
 }
 
-constexpr const char* own_table =
+constexpr const char* kOwnTable =
     "[table]\ntitle = 't'\nseeds = [1]\nnotes = ['by me']\n"
     "[[table.column]]\nkey = 'c'\ntitle = 'c'\n"
     "[[table.row]]\nkey = 'a'\ntitle = 'a'\n";
@@ -153,7 +153,7 @@ TEST(Plan, OnlyTablesOfThePaperSpeakOfIt) {
   quick.quick = true;
   EXPECT_TRUE(speaks(make_plan(find_table("table3"), quick)));
   const auto own =
-      read_table(std::string(own_table) + "[table.quick]\nset = ['train.epochs = 1']\n", "own", "own.toml");
+      read_table(std::string(kOwnTable) + "[table.quick]\nset = ['train.epochs = 1']\n", "own", "own.toml");
   EXPECT_FALSE(make_plan(own, quick).of_the_paper);
   EXPECT_FALSE(speaks(make_plan(own, quick)));
 }
@@ -181,7 +181,7 @@ TEST(Plan, QuickIsRefusedOfATableThatDoesNotSayWhatItChanges) {
   Request quick;
   quick.quick = true;
   const auto sentence = sadam::testing::refusal<UsageError>(
-      [&] { make_plan(read_table(own_table, "own", "own.toml"), quick); });
+      [&] { make_plan(read_table(kOwnTable, "own", "own.toml"), quick); });
   EXPECT_EQ(sentence,
             "own.toml has no [table.quick], which says what --quick changes: add one, or leave --quick out.");
 }
@@ -198,7 +198,7 @@ TEST(Plan, RemarksAreAboutWhatIsShown) {
   quick.quick = true;
   EXPECT_FALSE(has_difference(make_plan(find_table("table1"), quick), about_cifar100));
   EXPECT_FALSE(has_difference(make_plan(find_table("table1"), quick), about_numbers));
-  const auto own = read_table(std::string(own_table) + "[table.quick]\n", "own", "own.toml");
+  const auto own = read_table(std::string(kOwnTable) + "[table.quick]\n", "own", "own.toml");
   EXPECT_TRUE(has_difference(make_plan(own, quick), "by me"));
 }
 

@@ -8,20 +8,16 @@
 #include <stdexcept>
 
 #include "base/display_width.h"
-#include "support/temporary_folder.h"
-#include "train/recipe/source.h"
-#include "train/record/events.h"
+#include "support/fake_runs.h"
 
 namespace sadam::reproduce {
 namespace {
 
 // A run as the trainer leaves it: one epoch for each accuracy, ten seconds each.
 void write_run(const PlannedRun& run, const std::vector<double>& accuracies, double brake) {
-  std::filesystem::create_directories(run.folder);
   auto recipe = run.recipe;
   recipe.train.epochs = static_cast<std::int64_t>(accuracies.size());
-  std::ofstream(run.folder / "run.toml") << train::to_toml(recipe);
-  train::EventWriter events(run.folder / "events.jsonl", 0);
+  std::vector<train::Event> events;
   train::StepEvent step;
   train::EpochEvent epoch;
   for (const double accuracy : accuracies) {
@@ -29,12 +25,12 @@ void write_run(const PlannedRun& run, const std::vector<double>& accuracies, dou
     step.epoch = ++epoch.epoch;
     step.brake = brake;
     step.probed = true;
-    events.write(step);
+    events.emplace_back(step);
     epoch.test_accuracy = accuracy;
     epoch.train_seconds += 10;
-    events.write(epoch);
+    events.emplace_back(epoch);
   }
-  events.sync();
+  sadam::testing::write_events({run.folder}, recipe, events);
 }
 
 Plan plan_in(const std::filesystem::path& root, std::vector<std::int64_t> seeds) {

@@ -33,10 +33,11 @@ inline train::Recipe recipe_with(const std::vector<std::string>& changes) {
   return source.resolve();
 }
 
-/// The folder of a run that left these events and no checkpoint. Returns how far its events go.
+/// The folder of a run that left these events and no checkpoint, instead of earlier ones. Returns how far its
+/// events go.
 inline train::FileMark write_events(const train::RunPaths& paths, const train::Recipe& recipe,
                                     const std::vector<train::Event>& events) {
-  const auto folder = train::RunFolder::create(paths.folder);
+  std::filesystem::create_directories(paths.folder);
   base::write_file_atomically(paths.recipe(), train::to_toml(recipe));
   train::EventWriter writer(paths.events(), 0);
   for (const auto& event : events) writer.write(event);

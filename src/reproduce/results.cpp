@@ -1,0 +1,180 @@
+#include "reproduce/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <tuple>
+#include <utility>
+
+#include "base/quantities.h"
+#include "report/statistics.h"
+
+namespace sadam::reproduce {
+namespace {
+
+using report::Align;
+using report::Cell;
+using report::RunSummary;
+
+auto place_of(const Group& group) { return std::tuple(group.column, group.row, group.control); }
+
+template <class Get>
+std::vector<double> values_of(const Group& group, const Get& get) {
+  std::vector<double> values;
+  for (const auto& run : group.runs)
+    if (const auto value = get(run)) values.push_back(static_cast<double>(*value));
+  return values;
+}
+
+std::optional<double> in_percent(std::optional<double> fraction) {
+  return fraction ? std::optional(base::percent(*fraction)) : std::nullopt;
+}
+
+std::optional<double> number_for(const std::map<std::string, double>& numbers, const std::string& column) {
+  const auto found = numbers.find(column);
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+// In the paper a method that failed to converge has ∗ for a time: one without a time in a column in which
+// others have one, that has times elsewhere.
+bool paper_has_star(const TableRecipe& table, const TableRow& row, const std::string& column) {
+  return row.paper.contains(column) && !row.paper_seconds.contains(column) && !row.paper_seconds.empty() &&
+         std::any_of(table.rows.begin(), table.rows.end(),
+                     [&](const TableRow& other) { return other.paper_seconds.contains(column); });
+}
+
+using Accuracy = std::optional<double> RunSummary::*;
+
+// In points, one for each seed that both have.
+std::vector<double> differences(const Group& a, const Group& b, Accuracy accuracy) {
+  std::vector<double> values;
+  for (const auto& run : a.runs)
+    for (const auto& other : b.runs)
+      if (run.recipe && other.recipe && run.recipe->seed == other.recipe->seed &&
+          run.epochs_done == other.epochs_done && run.*accuracy && other.*accuracy)
+        values.push_back(100 * (*(run.*accuracy) - *(other.*accuracy)));
+  return values;
+}
+
+Cell difference_cell(const std::vector<double>& values) {
+  const double error = *report::deviation(values) / std::sqrt(static_cast<double>(values.size()));
+  return {report::mean(values), fmt::format("{:+.2f} ± {:.2f}", report::mean(values), error)};
+}
+
+// What it is compared with, in the order of the rows of the report.
+bool is_compared_with(const TableRecipe& table, const Group& method, const Group& other) {
+  if (other.column != method.column) return false;
+  if (other.control == Control::cosine) return true;
+  if (other.control == Control::none)
+    return other.row != method.row && table.rows[other.row].key == table.baseline;
+  return other.row == method.row;
+}
+
+}  // namespace
+
+std::vector<std::string> Groups::irregularities() const {
+  std::vector<const report::RunSummary*> runs;
+  for (const auto& group : groups)
+    for (const auto& run : group.runs) runs.push_back(&run);
+  return report::irregularities(runs);
+}
+
+Groups read_groups(const Plan& plan) {
+  Groups result;
+  auto& groups = result.groups;
+  for (const auto& run : plan.runs) {
+    const train::RunPaths paths{run.folder};
+    if (!std::filesystem::exists(paths.recipe())) continue;
+    auto summary = report::summarise(paths, run.label(plan.table));
+    if (!summary.problem.empty()) result.problems.push_back(summary.problem);
+    if (summary.epochs.empty()) continue;
+    const Group wanted{run.column, run.row, run.control, {}};
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const Group& other) { return place_of(other) == place_of(wanted); });
+    if (group == groups.end()) group = groups.insert(group, wanted);
+    group->runs.push_back(std::move(summary));
+  }
+  std::sort(groups.begin(), groups.end(),
+            [](const Group& a, const Group& b) { return place_of(a) < place_of(b); });
+  return result;
+}
+
+const std::string& key_of(const TableRecipe& table, const Group& group) {
+  static const std::string kAdamW = "adamw";
+  return group.row < table.rows.size() ? table.rows[group.row].key : kAdamW;
+}
+
+std::string title_of(const TableRecipe& table, const Group& group) {
+  if (group.control == Control::none) return table.rows[group.row].title;
+  return group.control == Control::cosine ? "AdamW, cosine schedule" : to_string(group.control);
+}
+
+std::optional<double> convergence_target(const TableRecipe& table, const std::vector<Group>& groups,
+                                         std::size_t column) {
+  for (const auto& group : groups) {
+    if (group.column != column || group.control != Control::none ||
+        table.rows[group.row].key != table.baseline)
+      continue;
+    const auto best = values_of(group, [](const RunSummary& run) { return in_percent(run.best_accuracy); });
+    if (!best.empty()) return 0.95 * report::mean(best);
+  }
+  return std::nullopt;
+}
+
+Result result_of(const TableRecipe& table, const Group& group, std::optional<double> target) {
+  using Run = const RunSummary&;
+  Result result;
+  result.seeds = group.runs.size();
+  result.finished = std::all_of(group.runs.begin(), group.runs.end(),
+                                [](Run run) { return run.state == report::RunState::finished; });
+  result.best = values_of(group, [](Run run) { return in_percent(run.best_accuracy); });
+  result.last = values_of(group, [](Run run) { return in_percent(run.last_accuracy); });
+  result.brake = values_of(group, [](Run run) { return run.mean_brake; });
+  result.wall_seconds = values_of(group, [](Run run) {
+    return run.train_seconds ? std::optional(*run.train_seconds + run.evaluate_seconds.value_or(0))
+                             : std::nullopt;
+  });
+  result.peak_memory = values_of(group, [](Run run) { return run.peak_memory; });
+  result.target = target;
+  if (target)
+    result.convergence_seconds =
+        values_of(group, [&](Run run) { return seconds_to_reach(run, *target / 100); });
+  if (group.control != Control::none) return result;
+  const auto& row = table.rows[group.row];
+  const auto& column = table.columns[group.column].key;
+  result.paper_best = number_for(row.paper, column);
+  result.paper_seconds = number_for(row.paper_seconds, column);
+  result.paper_never_converged = paper_has_star(table, row, column);
+  return result;
+}
+
+Cell mean_cell(const std::vector<double>& values, int digits) {
+  return values.empty() ? Cell() : Cell(report::mean(values), report::with_deviation(values, digits));
+}
+
+report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,
+                                     std::size_t column) {
+  report::TextTable rows;
+  rows.columns = {{"method", "method", Align::left},
+                  {"less", "less", Align::left},
+                  {"best", "best, points", Align::right},
+                  {"last", "last, points", Align::right},
+                  {"seeds", "seeds", Align::right}};
+  for (const auto& method : groups) {
+    if (method.column != column || method.control != Control::none) continue;
+    auto name = table.rows[method.row].title;  // once
+    for (const auto& other : groups) {
+      if (!is_compared_with(table, method, other)) continue;
+      const auto best = differences(method, other, &RunSummary::best_accuracy);
+      const auto last = differences(method, other, &RunSummary::last_accuracy);
+      if (best.size() < 2 || last.size() < 2) continue;
+      rows.add({Cell(std::exchange(name, "")), Cell(title_of(table, other)), difference_cell(best),
+                difference_cell(last), Cell::count(static_cast<std::int64_t>(best.size()))});
+    }
+  }
+  return rows;
+}
+
+}  // namespace sadam::reproduce

@@ -1,0 +1,76 @@
+// What the runs of a plan came to: read, put together by method and control, compared seed by seed.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/run_summary.h"
+#include "report/text_table.h"
+#include "reproduce/plan.h"
+
+namespace sadam::reproduce {
+
+/// One method, or one control of it, in one column.
+struct Group {
+  std::size_t column = 0;  ///< index into Plan::table.columns
+  std::size_t row = 0;     ///< index into Plan::table.rows; of a `cosine` control: rows.size()
+  Control control = Control::none;
+  std::vector<report::RunSummary> runs;  ///< one a seed, each with an epoch or more
+};
+
+struct Groups {
+  std::vector<Group> groups;  ///< by column, row and control; those without a finished epoch are left out
+  std::vector<std::string> problems;  ///< a sentence for each run whose files are cut short or damaged
+
+  /// What a reader has to know of the runs: steps that were skipped and the like, a sentence each.
+  std::vector<std::string> irregularities() const;
+};
+
+/// From whatever runs are there.
+Groups read_groups(const Plan& plan);
+
+/// The key of the row; of a `cosine` control, which belongs to no row, "adamw".
+const std::string& key_of(const TableRecipe& table, const Group& group);
+
+/// "S-Adam, k = 2"; "matched"; "AdamW, cosine schedule".
+std::string title_of(const TableRecipe& table, const Group& group);
+
+/// Lists have a number for each run that has it.
+struct Result {
+  std::size_t seeds = 0;
+  bool finished = true;       ///< all of them
+  std::vector<double> best;   ///< test accuracy, per cent
+  std::vector<double> last;   ///< the same
+  std::vector<double> brake;  ///< mean over the steps of a run; nothing where nothing brakes
+  std::vector<double> wall_seconds;
+  std::vector<double> peak_memory;  ///< bytes
+
+  /// Per cent: what a run must reach to count as converged. None without a baseline.
+  std::optional<double> target;
+  std::vector<double> convergence_seconds;  ///< of the runs that reached it
+
+  std::optional<double> paper_best;  ///< per cent
+  std::optional<double> paper_seconds;
+  bool paper_never_converged = false;  ///< the paper has ∗ for a time
+};
+
+/// 95 % of the mean over seeds of the best accuracy of the table's baseline in this column, in per cent. None
+/// where the table has no baseline, or no run of it is there.
+std::optional<double> convergence_target(const TableRecipe& table, const std::vector<Group>& groups,
+                                         std::size_t column);
+
+Result result_of(const TableRecipe& table, const Group& group, std::optional<double> target);
+
+/// Mean and deviation, as `report::with_deviation` writes them; nothing for no values.
+report::Cell mean_cell(const std::vector<double>& values, int digits);
+
+/// Methods compared seed by seed: runs with one seed start from the same weights and see the same batches.
+/// What each method of a column is above or below the baseline, its own controls and the cosine schedule:
+/// mean differences over the seeds that both have, and their standard errors. Comparisons with fewer than two
+/// common seeds are left out.
+report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,
+                                     std::size_t column);
+
+}  // namespace sadam::reproduce
