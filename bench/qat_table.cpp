@@ -19,7 +19,7 @@
 #include "line_process.h"
 #include "nn/classifier.h"
 #include "tables.h"
-#include "train/evaluate.h"
+#include "train/training.h"
 
 namespace sadam::bench {
 namespace {

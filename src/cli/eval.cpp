@@ -19,7 +19,7 @@
 #include "report/recipe_values.h"
 #include "train/setup.h"
 #include "train/trainer.h"
-#include "train/use_run.h"
+#include "train/trained_run.h"
 
 namespace sadam::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/not_empty.h"
 #include "cli/run_argument.h"
 #include "train/trainer.h"
-#include "train/use_run.h"
+#include "train/trained_run.h"
 
 namespace sadam::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <sadam/error.h>
 
 #include "base/usage_error.h"
+#include "train/checkpoint.h"
 #include "train/recipe/source.h"
-#include "train/resume.h"
 
 namespace sadam::report {
 namespace {

@@ -12,7 +12,7 @@
 #include "data/folder.h"
 #include "nn/classifier.h"
 #include "reproduce/execute.h"
-#include "train/control.h"
+#include "train/schedule.h"
 #include "train/device.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"

@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 
 #include <ATen/Context.h>
+#include <fmt/format.h>
 #include <sadam/error.h>
 #include <torch/nn/module.h>
 #include <torch/serialize/archive.h>
@@ -10,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "train/record/checkpoint_file.h"
 #include "train/training.h"
 
 namespace sadam::train {
@@ -43,7 +43,8 @@ torch::serialize::InputArchive archive_in(const Envelope& envelope, at::Device d
 }
 
 [[noreturn]] void refuse_other(const std::string& what) {
-  throw Error("the checkpoint is of another " + what + ": use it with the one that it was made with.");
+  throw Error(
+      fmt::format("the checkpoint is of another {}: use it with the one that it was made with.", what));
 }
 
 // libtorch replaces a tensor by one of any shape, so the shapes are compared here.
@@ -67,7 +68,8 @@ void load_module(torch::serialize::InputArchive& archive, torch::nn::Module& mod
   }
   const auto found = shapes();
   for (std::size_t i = 0; i < expected.size(); ++i)
-    if (found[i] != expected[i]) refuse_other("network (" + expected[i].first + " has another shape there)");
+    if (found[i] != expected[i])
+      refuse_other(fmt::format("network ({} has another shape there)", expected[i].first));
 }
 
 // libtorch's own messages are pages long, and speak of archives and keys.

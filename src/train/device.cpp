@@ -1,39 +1,62 @@
 #include "train/device.h"
 
-#include <sadam/error.h>
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <fmt/format.h>
+#include <malloc.h>
 #include <torch/cuda.h>
+#include <torch/version.h>
 
 #include <charconv>
+#include <cstdlib>  // says whether this is glibc
+#include <fstream>
 
 #include "base/quote.h"
 #include "base/usage_error.h"
 #include "step/backend.h"
-#include "train/device_memory.h"
 
 namespace sadam::train {
+namespace {
 
-bool is_gpu(const std::string& name) { return name != "cpu"; }
+// Since torch 2.2 deterministic algorithms also fill all new memory with NaN, a pass over every tensor, for
+// programs that read what they have not written. Ours do not.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 2)
+bool fills_new_memory() { return at::globalContext().deterministicFillUninitializedMemory(); }
+void fill_new_memory(bool fill) { at::globalContext().setDeterministicFillUninitializedMemory(fill); }
+#else
+bool fills_new_memory() { return false; }
+void fill_new_memory(bool) {}
+#endif
+
+// Of "cuda" or "cuda:N".
+int gpu_number_in(const std::string& name) {
+  constexpr std::string_view kPrefix = "cuda:";
+  constexpr std::size_t kMostDigits = 3;
+  if (name == "cuda") return 0;
+  int number = -1;
+  if (name.starts_with(kPrefix) && name.size() <= kPrefix.size() + kMostDigits) {
+    const auto* const end = name.data() + name.size();
+    if (std::from_chars(name.data() + kPrefix.size(), end, number).ptr != end) number = -1;
+  }
+  if (number < 0)
+    throw UsageError(fmt::format("there is no device {}: use cpu, cuda or cuda:N.", base::in_quotes(name)));
+  return number;
+}
+
+}  // namespace
 
 c10::Device device_named(const std::string& name) {
   if (name == "cpu") return c10::kCPU;
-  int index = 0;
-  if (name != "cuda") {
-    const auto* const digits = name.data() + 5;
-    const auto* const end = name.data() + name.size();
-    const bool has_index = name.size() > 5 && name.size() < 9 && name.rfind("cuda:", 0) == 0 &&
-                           std::from_chars(digits, end, index).ptr == end && index >= 0;
-    if (!has_index)
-      throw UsageError("there is no device " + base::in_quotes(name) + ": use cpu, cuda or cuda:N.");
-  }
+  const int number = gpu_number_in(name);
   if (!step::built_with_cuda())
     throw Error(
         "this sadam was built without CUDA: build it with nvcc and a libtorch for CUDA, or use --device "
         "cpu.");
   const auto count = static_cast<int>(torch::cuda::device_count());
-  if (index >= count)
-    throw Error("there is no GPU " + std::to_string(index) + " here (GPUs here: " + std::to_string(count) +
-                "): use another one, or --device cpu.");
-  return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
+  if (number >= count)
+    throw Error(fmt::format("there is no GPU {} here (GPUs here: {}): use another one, or --device cpu.",
+                            number, count));
+  return {c10::kCUDA, static_cast<c10::DeviceIndex>(number)};
 }
 
 std::vector<std::string> gpu_lines() {
@@ -41,14 +64,81 @@ std::vector<std::string> gpu_lines() {
   std::vector<std::string> lines;
   const auto count = static_cast<int>(torch::cuda::device_count());
   for (int i = 0; i < count; ++i)
-    lines.push_back("cuda:" + std::to_string(i) + ", " +
-                    device_model({c10::kCUDA, static_cast<c10::DeviceIndex>(i)}));
+    lines.push_back(
+        fmt::format("cuda:{}, {}", i, device_model({c10::kCUDA, static_cast<c10::DeviceIndex>(i)})));
   if (lines.empty()) lines.emplace_back("none answers");
   return lines;
 }
 
 std::string description_of(const c10::Device& device) {
   return device.is_cuda() ? device_model(device) : "cpu";
+}
+
+void reset_peak_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);  // what earlier work has freed is not this one's
+#endif
+  std::ofstream("/proc/self/clear_refs") << "5";  // Linux: sets VmHWM back to what is resident now
+}
+
+std::int64_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::int64_t kilobytes = 0;
+    if (word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+Precision precision_named(const std::string& name) {
+  if (name == "float32") return Precision::float32;
+  if (name == "tf32") return Precision::tf32;
+  if (name == "bf16") return Precision::bf16;
+  throw Error(fmt::format("there is no precision '{}': use float32, tf32 or bf16.", name));
+}
+
+TrainingPrecision::TrainingPrecision(Precision precision, bool cuda)
+    : cached_(at::autocast::is_autocast_cache_enabled()) {
+  at::autocast::clear_cache();
+  at::autocast::set_autocast_cache_enabled(false);
+  step::use_full_precision();
+  switch (precision) {
+    case Precision::float32:
+      break;
+    case Precision::tf32:
+      if (cuda) step::use_tf32();
+      break;
+    case Precision::bf16:
+      step::use_autocast(cuda, at::kBFloat16);
+      break;
+  }
+}
+
+TrainingPrecision::~TrainingPrecision() {
+  before_.restore();
+  at::autocast::set_autocast_cache_enabled(cached_);
+}
+
+Deterministic::Deterministic()
+    : algorithms_(at::globalContext().deterministicAlgorithms()),
+      warn_only_(at::globalContext().deterministicAlgorithmsWarnOnly()),
+      cudnn_(at::globalContext().deterministicCuDNN()),
+      benchmark_(at::globalContext().benchmarkCuDNN()),
+      fill_(fills_new_memory()) {
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  auto& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  context.setDeterministicCuDNN(true);
+  context.setBenchmarkCuDNN(false);
+  fill_new_memory(false);
+}
+
+Deterministic::~Deterministic() {
+  auto& context = at::globalContext();
+  context.setDeterministicAlgorithms(algorithms_, warn_only_);
+  context.setDeterministicCuDNN(cudnn_);
+  context.setBenchmarkCuDNN(benchmark_);
+  fill_new_memory(fill_);
 }
 
 }  // namespace sadam::train

@@ -18,10 +18,10 @@
 namespace sadam::train {
 namespace {
 
-constexpr std::size_t window = 50;
-constexpr double seconds_between_redraws = 0.1;
-constexpr double seconds_between_plain_lines = 30;
-constexpr std::string_view start_of_empty_line = "\r\033[K";
+constexpr std::size_t kWindow = 50;
+constexpr double kSecondsBetweenRedraws = 0.1;
+constexpr double kSecondsBetweenPlainLines = 30;
+constexpr std::string_view kStartOfEmptyLine = "\r\033[K";
 
 /// Means over what there is: a step that was skipped has no finite loss.
 class FiniteMean {
@@ -59,7 +59,33 @@ std::string epoch_of(std::int64_t epoch, std::int64_t epochs) {
   return fmt::format("epoch {:>{}}/{}", epoch, total.size(), total);
 }
 
+/// In their order, with two spaces between them.
+template <class LineField>
+std::string joined(const std::vector<LineField>& fields) {
+  std::string line;
+  for (const auto& field : fields) line += (line.empty() ? "" : "  ") + field.text;
+  return line;
+}
+
+/// As many of them, the most important ones, as fit into so many columns: whole fields go where there is
+/// little room, and no number is cut in two.
+template <class LineField>
+std::string fitted(std::vector<LineField> fields, std::size_t columns) {
+  auto line = joined(fields);
+  while (base::display_width(line) > columns) {
+    fields.erase(std::min_element(fields.begin(), fields.end(),
+                                  [](const auto& a, const auto& b) { return a.importance < b.importance; }));
+    line = joined(fields);
+  }
+  return line;
+}
+
 }  // namespace
+
+struct Progress::LineField {
+  std::string text;
+  int importance = 0;  ///< the least important goes first
+};
 
 ProgressStyle progress_style(std::FILE* stream) {
   const char* term = std::getenv("TERM");
@@ -107,11 +133,11 @@ void Progress::step(const StepEvent& event, double train_seconds) {
   epoch_ = event.epoch;
   step_ = event.step;
   recent_.push_back({event.loss, event.lgi, event.brake, event.probed, event.skipped, train_seconds});
-  if (recent_.size() > window) recent_.pop_front();
+  if (recent_.size() > kWindow) recent_.pop_front();
 
   const double now = options_.clock();
   const bool live = options_.style == ProgressStyle::live;
-  const double pause = live ? seconds_between_redraws : seconds_between_plain_lines;
+  const double pause = live ? kSecondsBetweenRedraws : kSecondsBetweenPlainLines;
   if (now - last_shown_ < pause && (line_is_drawn_ || !live)) return;
   last_shown_ = now;
   if (live)
@@ -128,9 +154,10 @@ void Progress::epoch(const EpochEvent& event, const StepCounts& counts) {
                           100 * event.test_accuracy, base::decimal(event.test_loss, 4),
                           base::decimal(event.train_loss, 4));
   // Both are constant where nothing probes and nothing brakes, and only take up room.
-  if (event.mean_lgi != 0) line += "  ρ " + base::decimal(event.mean_lgi, 3);
-  if (event.mean_lgi != 0 || event.mean_brake != 1) line += "  brake " + base::decimal(event.mean_brake, 3);
-  line += "  " + base::duration(event.train_seconds);
+  if (event.mean_lgi != 0) line += fmt::format("  ρ {}", base::decimal(event.mean_lgi, 3));
+  if (event.mean_lgi != 0 || event.mean_brake != 1)
+    line += fmt::format("  brake {}", base::decimal(event.mean_brake, 3));
+  line += fmt::format("  {}", base::duration(event.train_seconds));
   if (counts.skipped > 0) line += fmt::format("  skipped {}/{}", counts.skipped, counts.steps);
   if (counts.non_finite_probes > 0) line += fmt::format("  probes not finite {}", counts.non_finite_probes);
   if (counts.within_noise > 0) line += fmt::format("  ρ is noise {}/{}", counts.within_noise, counts.probed);
@@ -146,7 +173,7 @@ void Progress::warn(std::string_view text) {
 }
 
 void Progress::finish() {
-  if (line_is_drawn_) out_ << start_of_empty_line << std::flush;
+  if (line_is_drawn_) out_ << kStartOfEmptyLine << std::flush;
   line_is_drawn_ = false;
 }
 
@@ -187,15 +214,15 @@ double Progress::seconds_left() const {
          static_cast<double>(evaluations) * evaluate_seconds_;
 }
 
-std::vector<LineField> Progress::state() const {
+std::vector<Progress::LineField> Progress::state() const {
   const auto now = means();
   std::vector<LineField> fields = {{epoch_of(epoch_, epochs_), 7},
                                    {step_rate(seconds_per_step()), 1},
-                                   {"ETA " + base::duration(seconds_left()), 4},
-                                   {"loss " + base::decimal(now.loss, 4), 6}};
+                                   {fmt::format("ETA {}", base::duration(seconds_left())), 4},
+                                   {fmt::format("loss {}", base::decimal(now.loss, 4)), 6}};
   if (now.skipped > 0) fields.push_back({fmt::format("skipped {}/{}", now.skipped, recent_.size()), 5});
-  if (now.lgi) fields.push_back({"ρ " + base::decimal(*now.lgi, 3), 2});
-  if (now.brake) fields.push_back({"brake " + base::decimal(*now.brake, 3), 3});
+  if (now.lgi) fields.push_back({fmt::format("ρ {}", base::decimal(*now.lgi, 3)), 2});
+  if (now.brake) fields.push_back({fmt::format("brake {}", base::decimal(*now.brake, 3)), 3});
   return fields;
 }
 
@@ -210,13 +237,13 @@ std::string Progress::plain_line() const {
 std::string Progress::live_line(std::size_t columns) const {
   auto fields = state();
   // The bar takes what the numbers leave.
-  constexpr std::size_t widest = 12;
-  constexpr std::size_t narrowest = 4;
+  constexpr std::size_t kWidest = 12;
+  constexpr std::size_t kNarrowest = 4;
   const auto taken = base::display_width(joined(fields)) + 1;
-  if (taken + narrowest <= columns) {
+  if (taken + kNarrowest <= columns) {
     const auto of = static_cast<double>(std::max<std::int64_t>(1, steps_per_epoch_));
     fields.front().text +=
-        ' ' + progress_bar(static_cast<double>(step_in_epoch()) / of, std::min(widest, columns - taken));
+        ' ' + progress_bar(static_cast<double>(step_in_epoch()) / of, std::min(kWidest, columns - taken));
   }
   return fitted(std::move(fields), columns);
 }
@@ -224,13 +251,13 @@ std::string Progress::live_line(std::size_t columns) const {
 void Progress::draw() {
   // A line that fills the last column makes some terminals go on to the next one.
   const auto columns = std::max<std::size_t>(1, options_.columns()) - 1;
-  out_ << start_of_empty_line << live_line(columns) << std::flush;
+  out_ << kStartOfEmptyLine << live_line(columns) << std::flush;
   line_is_drawn_ = true;
 }
 
 void Progress::print(std::string_view line) {
   if (options_.style == ProgressStyle::quiet) return;
-  if (line_is_drawn_) out_ << start_of_empty_line;
+  if (line_is_drawn_) out_ << kStartOfEmptyLine;
   line_is_drawn_ = false;
   out_ << line << std::endl;
 }

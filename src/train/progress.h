@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "train/line_fields.h"
 #include "train/record/events.h"
 
 namespace sadam::train {
@@ -79,6 +78,8 @@ class Progress {
     std::optional<double> brake;  ///< none if nothing brakes and nothing is probed
     std::size_t skipped = 0;      ///< steps
   };
+
+  struct LineField;
 
   Means means() const;
   double seconds_per_step() const;

@@ -1,14 +1,14 @@
-#include "train/resume.h"
-
+// What a run goes on from, looked at before anything is touched.
+#include <fmt/format.h>
 #include <sadam/error.h>
 
-#include <string>
+#include <filesystem>
 #include <system_error>
 
 #include "base/file.h"
+#include "train/checkpoint.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"
-#include "train/record/checkpoint_file.h"
 #include "train/record/events.h"
 
 namespace sadam::train {
@@ -24,9 +24,9 @@ void check_recipe(const RunPaths& paths, const Recipe& recipe, const Position& p
   const auto found = differences(recipe_in(position), recipe);
   if (found.empty()) return;
   const auto& one = found.front();
-  throw Error("it was made with " + one.field + " = " + one.first + ", and " + paths.recipe().string() +
-              " says " + one.second + (found.size() > 1 ? ", among other differences" : "") +
-              ": put the right file back, or train another run.");
+  throw Error(fmt::format(
+      "it was made with {} = {}, and {} says {}{}: put the right file back, or train another run.", one.field,
+      one.first, paths.recipe().string(), one.second, found.size() > 1 ? ", among other differences" : ""));
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ std::optional<SavedRun> read_checkpoint(const RunPaths& paths, const Recipe& rec
     saved.position = from_meta(open_envelope(saved.file).meta);
     check_recipe(paths, recipe, saved.position);
   } catch (const Error& error) {
-    throw Error(paths.checkpoint().string() + ": " + error.what());
+    throw Error(fmt::format("{}: {}", paths.checkpoint().string(), error.what()));
   }
   return saved;
 }
@@ -56,9 +56,9 @@ std::int64_t steps_without_checkpoint(const RunPaths& paths) {
   const auto steps = events.steps.empty() ? 0 : events.steps.back().step;
   // The end of an epoch is saved before the next step is taken.
   if (!events.epochs.empty() && steps > events.epochs.front().step)
-    throw Error(paths.checkpoint().string() + " is gone, and " + paths.events().string() + " has " +
-                std::to_string(steps) + " steps: put it back, or start the run anew (sadam train " +
-                paths.recipe().string() + ").");
+    throw Error(
+        fmt::format("{} is gone, and {} has {} steps: put it back, or start the run anew (sadam train {}).",
+                    paths.checkpoint().string(), paths.events().string(), steps, paths.recipe().string()));
   return steps;
 }
 

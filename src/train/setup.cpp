@@ -1,6 +1,9 @@
 #include "train/setup.h"
 
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <sadam/error.h>
+#include <sadam/version.h>
 #include <torch/nn/module.h>
 #include <torch/version.h>
 
@@ -9,19 +12,31 @@
 #include <system_error>
 #include <thread>
 
-#include <fmt/format.h>
-#include <sadam/error.h>
-
+#include "base/file.h"
 #include "base/usage_error.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
 #include "nn/weights/read_weights.h"
+#include "train/device.h"
+#include "train/recipe/source.h"
+#include "train/schedule.h"
 
 namespace sadam::train {
+namespace {
+
+// What run.toml says beside the recipe.
+std::string run_table(const Recipe& recipe) {
+  return fmt::format(
+      "\n# Where it ran.\n[run]\nsadam = \"{}\"\nlibtorch = \"{}\"\ndevice = \"{}\"\nthreads = {}\n",
+      SADAM_VERSION, libtorch_version(), description_of(device_named(recipe.train.device)),
+      recipe.train.threads);
+}
+
+}  // namespace
 
 data::DataSet DataSets::open(const DataRecipe& recipe) {
-  const auto key = recipe.name + '\n' + recipe.root + '\n' + std::to_string(recipe.pixels) + '\n' +
-                   std::to_string(recipe.train_images) + '\n' + std::to_string(recipe.test_images);
+  const auto key = fmt::format("{}\n{}\n{}\n{}\n{}", recipe.name, recipe.root, recipe.pixels,
+                               recipe.train_images, recipe.test_images);
   const auto known = sets_.find(key);
   if (known != sets_.end()) return known->second;
   data::DataRequest request;
@@ -34,17 +49,15 @@ data::DataSet DataSets::open(const DataRecipe& recipe) {
   return sets_[key] = data::open_data_set(request);
 }
 
-data::Normalization normalization_for(const Recipe& recipe, const data::DataSet& data) {
-  return recipe.model.name == "resnet18" ? data::imagenet_normalization() : data.normalization;
-}
-
 data::LoaderOptions loader_options(const Recipe& recipe, const data::DataSet& data, bool train) {
   data::LoaderOptions options;
   options.batch = static_cast<std::size_t>(train ? recipe.train.batch : recipe.train.evaluate_batch);
   options.shuffle = train;
   options.seed = static_cast<std::uint64_t>(recipe.seed);
   options.threads = static_cast<int>(recipe.train.threads);
-  options.normalization = normalization_for(recipe, data);
+  // ResNet-18 wants ImageNet's mean and deviation, whatever the data, because its pretrained weights do.
+  options.normalization =
+      recipe.model.name == "resnet18" ? data::imagenet_normalization() : data.normalization;
   return options;
 }
 
@@ -59,17 +72,18 @@ std::filesystem::path weights_file(const Recipe& recipe) {
   const std::filesystem::path given(recipe.model.weights);
   std::error_code unreadable;
   if (std::filesystem::exists(given, unreadable)) return given;
-  auto places = given.string() + " is not there";
+  auto places = fmt::format("{} is not there", given.string());
   if (!given.has_parent_path()) {
     auto below = recipe.data.root / given;
     if (std::filesystem::exists(below, unreadable)) return below;
-    places = given.string() + " is neither here nor in " + recipe.data.root;
+    places = fmt::format("{} is neither here nor in {}", given.string(), recipe.data.root);
   }
-  const auto root = recipe.data.root == "data" ? "" : " --root " + recipe.data.root;
+  const auto root = recipe.data.root == "data" ? "" : fmt::format(" --root {}", recipe.data.root);
   const auto fetch = recipe.model.name == "resnet18"
-                         ? "get torchvision's with 'sadam data fetch resnet18" + root + "', or "
+                         ? fmt::format("get torchvision's with 'sadam data fetch resnet18{}', or ", root)
                          : "";
-  throw Error(places + ": " + fetch + "give the path of the weights (model.weights, or --weights of eval).");
+  throw Error(fmt::format("{}: {}give the path of the weights (model.weights, or --weights of eval).", places,
+                          fetch));
 }
 
 Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer last_layer) {
@@ -104,5 +118,19 @@ void check_batches(const Recipe& recipe, std::int64_t images, std::int64_t pixel
 }
 
 std::string libtorch_version() { return TORCH_VERSION; }
+
+RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data) {
+  recipe.train.threads = use_threads(recipe.train.threads);
+  device_named(recipe.train.device);
+  settle_control(recipe);
+  // What does not go together is refused before there is a folder.
+  const auto images = data.open(recipe.data);
+  make_network(recipe, images, LastLayer::may_be_replaced);
+  check_batches(recipe, static_cast<std::int64_t>(images.train->size()),
+                static_cast<std::int64_t>(images.train->pixels()));
+  auto made = RunFolder::create(folder);
+  base::write_file_atomically(made.paths().recipe(), to_toml(recipe) + run_table(recipe));
+  return made;
+}
 
 }  // namespace sadam::train

@@ -1,4 +1,4 @@
-// What a run is made of before its first step: threads, data, network.
+// What a run is made of before its first step: threads, data, network, and its folder.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "data/data_set.h"
 #include "data/loader.h"
 #include "train/recipe/recipe.h"
+#include "train/record/run_folder.h"
 
 namespace sadam::nn {
 class Classifier;
@@ -51,14 +52,15 @@ void check_batches(const Recipe& recipe, std::int64_t images, std::int64_t pixel
 /// How a run's batches are made, of the training or the test images.
 data::LoaderOptions loader_options(const Recipe& recipe, const data::DataSet& data, bool train);
 
-/// How the images of `data` are normalised for the recipe's network: ResNet-18 wants ImageNet's mean and
-/// deviation, whatever the data, because its pretrained weights do.
-data::Normalization normalization_for(const Recipe& recipe, const data::DataSet& data);
-
 /// Sets the number of threads, 0 for one a core; returns it.
 int use_threads(std::int64_t threads);
 
 /// "1.13.0": what the program was built with.
 std::string libtorch_version();
+
+/// Makes the folder of a new run and writes its recipe, complete with everything that is now settled
+/// (threads, the brake of a `matched` control), and with the versions it runs on. Nothing is trained yet.
+/// Data, weights and recipe that do not go together are refused before the folder is made.
+RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data);
 
 }  // namespace sadam::train

@@ -1,8 +1,8 @@
 #include "train/trainer.h"
 
+#include <fmt/format.h>
 #include <sadam/error.h>
 #include <sadam/optimizer.h>
-#include <sadam/version.h>
 #include <torch/nn/module.h>
 #include <torch/utils.h>
 
@@ -11,31 +11,29 @@
 #include <cmath>
 #include <deque>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
 #include "nn/classifier.h"
 #include "train/checkpoint.h"
-#include "train/control.h"
-#include "train/determinism.h"
 #include "train/device.h"
-#include "train/device_memory.h"
-#include "train/evaluate.h"
 #include "train/feed.h"
-#include "train/peak_memory.h"
-#include "train/precision.h"
 #include "train/progress.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
-#include "train/resume.h"
 #include "train/schedule.h"
 #include "train/setup.h"
 #include "train/training.h"
-#include "train/warnings.h"
-#include "train/within_memory.h"
 
 namespace sadam::train {
 namespace {
+
+#if TORCH_VERSION_MAJOR >= 2
+namespace torchs = c10::WarningUtils;
+#else
+namespace torchs = c10::Warning;
+#endif
 
 using Clock = std::chrono::steady_clock;
 
@@ -123,12 +121,11 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
     try {
       position_ = load_checkpoint(saved->file, network_->module(), *training_);
     } catch (const Error& error) {
-      throw Error(paths_.checkpoint().string() + ": " + error.what());
+      throw Error(fmt::format("{}: {}", paths_.checkpoint().string(), error.what()));
     }
   } else if (const auto steps = steps_without_checkpoint(paths_); steps > 0) {
-    warn(paths_.folder.string() +
-         " starts again from step 0, because it has no checkpoint; it had come to step " +
-         std::to_string(steps) + ".");
+    warn(fmt::format("{} starts again from step 0, because it has no checkpoint; it had come to step {}.",
+                     paths_.folder.string(), steps));
   }
   train_feed_ = open_feed(data_.train, loader_options(recipe_, data_, true), device);
   test_feed_ = open_feed(data_.test, loader_options(recipe_, data_, false), device);
@@ -138,7 +135,8 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   tensorboard_.emplace(paths_.tensorboard_file(), position_.tensorboard.bytes);
   events_.emplace(paths_.events(), position_.events.bytes);
   if (!network.replaced.empty())
-    note("the last layer starts anew, because " + recipe_.model.weights + " has one for other classes");
+    note(fmt::format("the last layer starts anew, because {} has one for other classes",
+                     recipe_.model.weights));
 }
 
 Outcome Run::go() {
@@ -175,8 +173,8 @@ void Run::take_step() {
   const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, taken, length_);
   training_->step(train_feed_->next(recipe_.train.accumulate), lr);
   if (taken == 0 && device_memory_)
-    events_->write(NoteEvent{std::string("images live on the ") + train_feed_->home() + "; " +
-                             training_->way_of_stepping()});
+    events_->write(NoteEvent{
+        fmt::format("images live on the {}; {}", train_feed_->home(), training_->way_of_stepping())});
   pending_.push_back(lr);
   position_.train_seconds += seconds_since(start);
   write_events(steps_taken() == length_.steps_per_epoch);
@@ -283,27 +281,7 @@ void Run::save() {
   saved_at_ = Clock::now();
 }
 
-std::string run_table(const Recipe& recipe) {
-  return "\n# Where it ran.\n[run]\nsadam = \"" SADAM_VERSION "\"\nlibtorch = \"" + libtorch_version() +
-         "\"\ndevice = \"" + description_of(device_named(recipe.train.device)) +
-         "\"\nthreads = " + std::to_string(recipe.train.threads) + "\n";
-}
-
 }  // namespace
-
-RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data) {
-  recipe.train.threads = use_threads(recipe.train.threads);
-  device_named(recipe.train.device);
-  settle_control(recipe);
-  // What does not go together is refused before there is a folder.
-  const auto images = data.open(recipe.data);
-  make_network(recipe, images, LastLayer::may_be_replaced);
-  check_batches(recipe, static_cast<std::int64_t>(images.train->size()),
-                static_cast<std::int64_t>(images.train->pixels()));
-  auto made = RunFolder::create(folder);
-  base::write_file_atomically(made.paths().recipe(), to_toml(recipe) + run_table(recipe));
-  return made;
-}
 
 Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
   const auto& paths = folder.paths();
@@ -319,6 +297,23 @@ Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
     Run run(folder, options, recipe, std::move(saved));  // the file's bytes go with the constructor
     return run.go();
   });
+}
+
+ShownWarnings::ShownWarnings(Progress& progress)
+    : progress_(progress), before_(torchs::get_warning_handler()) {
+  torchs::set_warning_handler(this);
+}
+
+ShownWarnings::~ShownWarnings() { torchs::set_warning_handler(before_); }
+
+void ShownWarnings::show(const std::string& text) const {
+  std::string_view sentence = text;
+  constexpr std::string_view kOurs = "sadam: ";
+  if (sentence.starts_with(kOurs)) {
+    sentence.remove_prefix(kOurs.size());
+    if (sentence.find(" skipped so far, ") != std::string_view::npos) return;
+  }
+  progress_.warn(sentence);
 }
 
 }  // namespace sadam::train

@@ -1,8 +1,11 @@
 // A run from its first step, or from where it stopped, to its last.
 #pragma once
 
+#include <c10/util/Exception.h>
+#include <torch/version.h>
+
 #include <atomic>
-#include <filesystem>
+#include <string>
 
 #include "train/recipe/source.h"
 #include "train/record/run_folder.h"
@@ -11,11 +14,6 @@ namespace sadam::train {
 
 class DataSets;
 class Progress;
-
-/// Makes the folder of a new run and writes its recipe, complete with everything that is now settled
-/// (threads, the brake of a `matched` control), and with the versions it runs on. Nothing is trained yet.
-/// Data, weights and recipe that do not go together are refused before the folder is made.
-RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data);
 
 struct RunOptions {
   Progress* progress = nullptr;             ///< may be null
@@ -29,5 +27,26 @@ enum class Outcome { finished, stopped, was_finished };
 /// already is left alone. Throws an Error, and changes nothing, if checkpoint, events and recipe do not
 /// belong together.
 Outcome continue_run(const RunFolder& folder, const RunOptions& options);
+
+/// While it lives, warnings on this thread are shown by `progress`, between its lines, instead of by torch,
+/// which would write into them. That steps were skipped is left out: progress has it.
+class ShownWarnings : private c10::WarningHandler {
+ public:
+  explicit ShownWarnings(Progress& progress);
+  ~ShownWarnings() override;
+  ShownWarnings(const ShownWarnings&) = delete;
+  ShownWarnings& operator=(const ShownWarnings&) = delete;
+
+ private:
+#if TORCH_VERSION_MAJOR >= 2
+  void process(const c10::Warning& warning) override { show(warning.msg()); }
+#else
+  void process(const c10::SourceLocation&, const std::string& text, bool) override { show(text); }
+#endif
+  void show(const std::string& text) const;
+
+  Progress& progress_;
+  c10::WarningHandler* before_;
+};
 
 }  // namespace sadam::train

@@ -1,5 +1,8 @@
 #include "train/training.h"
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <sadam/adamw.h>
 #include <sadam/graphed_step.h>
@@ -15,7 +18,7 @@
 #include "base/quantities.h"
 #include "nn/classifier.h"
 #include "step/option_names.h"
-#include "train/evaluate.h"
+#include "train/feed.h"
 
 namespace sadam::train {
 namespace {
@@ -69,10 +72,11 @@ std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const
                                           bool braked) {
   const auto& r = recipe.optimizer;
   if (r.name == "prox_sgd") return std::make_unique<ProxSGD>(module, prox_sgd_options(r));
+  if (r.name != "adamw" && r.name != "sadam")
+    throw Error(fmt::format("optimizer.name is '{}': use sadam, adamw or prox_sgd.", r.name));
   if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
   if (r.name == "adamw") return std::make_unique<AdamW>(module, adamw_options(r));
-  if (r.name == "sadam") return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
-  throw Error(fmt::format("optimizer.name is '{}': use sadam, adamw or prox_sgd.", r.name));
+  return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
 }
 
 bool is_on_gpu(const torch::nn::Module& module) { return module.parameters().front().is_cuda(); }
@@ -149,11 +153,12 @@ std::string Training::way_of_stepping() const {
   if (!graphed_)
     return is_on_gpu(*objective_.module) ? "steps are taken eagerly, because the recipe clips or accumulates"
                                          : "";
-  if (!graphed_->is_captured()) return "steps are taken eagerly, because " + graphed_->why_not();
+  if (!graphed_->is_captured())
+    return fmt::format("steps are taken eagerly, because {}", graphed_->why_not());
   const auto streams = graphed_->streams();
   if (streams == 0) return "a step is one CUDA graph";
-  return "a step is one CUDA graph, probes on " +
-         base::counted(static_cast<std::uint64_t>(streams), "stream");
+  return fmt::format("a step is one CUDA graph, probes on {}",
+                     base::counted(static_cast<std::uint64_t>(streams), "stream"));
 }
 
 void Training::save(torch::serialize::OutputArchive& archive) const {
@@ -168,6 +173,38 @@ void Training::load(torch::serialize::InputArchive& archive) {
   if (braked_ && archive.try_read("brakes", brakes)) brakes_ = brakes.toDoubleVector();
   if (braked_ && brakes_.empty())
     throw Error("the checkpoint has no brakes and is of another run: start this one anew.");
+}
+
+at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {
+  return at::cross_entropy_loss(logits.to(at::kDouble), labels);
+}
+
+std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop) {
+  const at::NoGradGuard no_grad;
+  auto& module = classifier.module();
+  const bool was_training = module.is_training();
+  module.eval();
+  // Sums stay on the device, which is waited for at the end.
+  const auto there = at::TensorOptions().device(module.parameters().front().device());
+  auto loss = at::zeros({}, there.dtype(at::kDouble));
+  auto right = at::zeros({}, there.dtype(at::kLong));
+  std::int64_t images = 0;
+  bool stopped = false;
+  feed.start(0);
+  while (!stopped) {
+    const auto batches = feed.next();
+    if (batches.empty()) break;
+    const auto& labels = batches[0][1];
+    const auto logits = classifier.logits(classifier.prepare(batches[0][0]));
+    loss += cross_entropy(logits, labels) * static_cast<double>(labels.size(0));
+    right += logits.argmax(1).eq(labels).sum();
+    images += labels.size(0);
+    stopped = stop != nullptr && *stop;
+  }
+  module.train(was_training);
+  if (stopped) return std::nullopt;
+  const auto n = static_cast<double>(images);
+  return Evaluation{loss.item<double>() / n, static_cast<double>(right.item<std::int64_t>()) / n, images};
 }
 
 }  // namespace sadam::train

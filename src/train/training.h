@@ -1,10 +1,12 @@
-// The training of a network as a recipe says: its optimizer, clipping, the brakes of another run, and one
-// step after the other.
+// The training of a network as a recipe says, one step after the other: its optimizer, clipping, the brakes
+// of another run; and how well it does on a whole data set.
 #pragma once
 
 #include <sadam/step_summary.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,6 +35,8 @@ class Classifier;
 }
 
 namespace sadam::train {
+
+class Feed;
 
 /// Images and their labels, where the network is.
 using TensorBatch = std::vector<at::Tensor>;
@@ -80,5 +84,17 @@ class Training {
   std::unique_ptr<GraphedStep> graphed_;     ///< on a GPU, where a step is one batch without clipping
   std::optional<std::size_t> braked_steps_;  ///< steps taken with brakes; known from the first on
 };
+
+struct Evaluation {
+  double loss = 0;      ///< mean cross-entropy
+  double accuracy = 0;  ///< between 0 and 1
+  std::int64_t images = 0;
+};
+
+/// Puts the network into evaluation mode and back into the mode it was in. Nothing if `stop` became true.
+std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop);
+
+/// Cross-entropy from logits in double: nearby float32 losses cannot be told apart otherwise.
+at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels);
 
 }  // namespace sadam::train

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/device/gather_case.h"
-#include "train/batches.h"
+#include "train/feed.h"
 
 namespace sadam::train {
 

@@ -1,51 +1,35 @@
 // A run goes on only with what belongs to it; what does not is named in one sentence, and nothing is touched.
-#include "train/resume.h"
+#include "train/checkpoint.h"
 
 #include <gtest/gtest.h>
 #include <sadam/error.h>
 
-#include <atomic>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 
-#include "support/temporary_folder.h"
+#include "support/files.h"
+#include "support/small_runs.h"
 #include "train/progress.h"
 #include "train/record/events.h"
 #include "train/setup.h"
+#include "train/trained_run.h"
 #include "train/trainer.h"
-#include "train/use_run.h"
 
 namespace sadam::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-Recipe tiny_recipe() {
-  Recipe recipe;
-  recipe.data.train_images = 60;
-  recipe.data.test_images = 20;
-  recipe.train.batch = 16;
-  recipe.train.epochs = 3;
-  recipe.train.threads = 1;
-  return recipe;
-}
+using sadam::testing::text_of_file;
+using sadam::testing::write_text;
 
-std::string bytes_in(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write_bytes(const fs::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
+Recipe tiny_recipe() { return sadam::testing::small_recipe(3); }
 
 void replace_in(const fs::path& path, const std::string& old_text, const std::string& new_text) {
-  auto text = bytes_in(path);
+  auto text = text_of_file(path);
   const auto at = text.find(old_text);
   ASSERT_NE(at, std::string::npos) << old_text;
-  write_bytes(path, text.replace(at, old_text.size(), new_text));
+  write_text(path, text.replace(at, old_text.size(), new_text));
 }
 
 class ResumeTest : public ::testing::Test {
@@ -54,16 +38,8 @@ class ResumeTest : public ::testing::Test {
   RunPaths stopped_run(const std::string& name, const Recipe& recipe) {
     DataSets data;
     const auto made = begin_run(folder_.path() / name, recipe, data);
-    std::atomic<bool> stop = false;
-    std::ostringstream nobody;
-    // The clock is asked at the start, after each step and after each epoch.
-    double asked = 0;
-    const auto clock = [&] {
-      stop = ++asked > 7;
-      return asked;
-    };
-    Progress progress(nobody, {.style = ProgressStyle::plain, .clock = clock});
-    EXPECT_EQ(continue_run(made, {.progress = &progress, .stop = &stop}), Outcome::stopped);
+    sadam::testing::StopAfter stop(4 + 1 + 2);
+    EXPECT_EQ(continue_run(made, stop.options()), Outcome::stopped);
     EXPECT_EQ(saved_position(made.paths()).value().step(), 6);
     return made.paths();
   }
@@ -71,20 +47,14 @@ class ResumeTest : public ::testing::Test {
   std::map<fs::path, std::string> everything_in(const RunPaths& paths) const {
     std::map<fs::path, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(paths.folder))
-      if (entry.is_regular_file()) files[entry.path()] = bytes_in(entry.path());
+      if (entry.is_regular_file()) files[entry.path()] = text_of_file(entry.path());
     return files;
   }
 
   // The sentence; the folder is as it was.
   std::string refused(const RunPaths& paths) const {
     const auto before = everything_in(paths);
-    std::string sentence;
-    try {
-      continue_run(RunFolder::open(paths.folder), {});
-      ADD_FAILURE() << "it went on";
-    } catch (const Error& error) {
-      sentence = error.what();
-    }
+    auto sentence = sadam::testing::refusal([&] { continue_run(RunFolder::open(paths.folder), {}); });
     EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
     EXPECT_TRUE(everything_in(paths) == before) << "something was changed";
     return sentence;
@@ -128,26 +98,26 @@ TEST_F(ResumeTest, TheCheckpointOfAnotherRunIsRefused) {
 
 TEST_F(ResumeTest, EventsThatWereChangedInTheMiddleAreRefused) {
   const auto paths = stopped_run("a", tiny_recipe());
-  const auto events = bytes_in(paths.events());
+  const auto events = text_of_file(paths.events());
   replace_in(paths.events(), "\"step\":2,", "\"step\":7,");
   EXPECT_EQ(refused(paths).rfind(paths.events().string() + " is not what it was at the last checkpoint", 0),
             0U);
-  write_bytes(paths.events(), events.substr(0, events.size() - 5));
+  write_text(paths.events(), events.substr(0, events.size() - 5));
   EXPECT_EQ(refused(paths).rfind(paths.events().string() + " has ", 0), 0U);
   fs::remove(paths.events());
   EXPECT_EQ(refused(paths).rfind(paths.events().string() + " is gone", 0), 0U);
   // What came after the checkpoint is cut off, whatever it is.
-  write_bytes(paths.events(), events + "{\"event\":");
+  write_text(paths.events(), events + "{\"event\":");
   EXPECT_EQ(continue_run(RunFolder::open(paths.folder), {}), Outcome::finished);
   EXPECT_EQ(read_events(paths.events()).steps.size(), 12U);
 }
 
 TEST_F(ResumeTest, ATensorBoardFileThatWasChangedIsRefusedBeforeTheEventsAreCut) {
   const auto paths = stopped_run("a", tiny_recipe());
-  write_bytes(paths.events(), bytes_in(paths.events()) + "more");
-  auto file = bytes_in(paths.tensorboard_file());
+  write_text(paths.events(), text_of_file(paths.events()) + "more");
+  auto file = text_of_file(paths.tensorboard_file());
   file[file.size() / 2] ^= 1;
-  write_bytes(paths.tensorboard_file(), file);
+  write_text(paths.tensorboard_file(), file);
   EXPECT_EQ(refused(paths).rfind(paths.tensorboard_file().string(), 0), 0U);
   fs::remove(paths.tensorboard_file());
   EXPECT_NE(refused(paths).find(" is gone"), std::string::npos);
@@ -159,9 +129,9 @@ TEST_F(ResumeTest, WithoutACheckpointItSaysThatItStartsAgainAndEndsAsAWholeOne) 
   const auto paths = stopped_run("killed", tiny_recipe());
   fs::remove(paths.checkpoint());
   // Killed before its first checkpoint: within the first epoch, or while that was being saved.
-  auto lines = bytes_in(paths.events());
+  auto lines = text_of_file(paths.events());
   lines.resize(lines.find("\"step\":4,"));
-  write_bytes(paths.events(), lines);
+  write_text(paths.events(), lines);
   std::ostringstream said;
   Progress progress(said, {.style = ProgressStyle::quiet});
   EXPECT_EQ(continue_run(RunFolder::open(paths.folder), {.progress = &progress}), Outcome::finished);
@@ -180,7 +150,7 @@ TEST_F(ResumeTest, ACheckpointThatWasThereAndIsGoneIsMissed) {
 
 TEST_F(ResumeTest, AnEmptyRecipeIsNotTheDefaultOne) {
   const auto paths = stopped_run("a", tiny_recipe());
-  write_bytes(paths.recipe(), "");
+  write_text(paths.recipe(), "");
   EXPECT_EQ(refused(paths).rfind(paths.recipe().string() + " is empty", 0), 0U);
 }
 

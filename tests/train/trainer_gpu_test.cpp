@@ -11,16 +11,20 @@
 
 #include "support/gpu.h"
 #include "support/small_gpu.h"
+#include "support/small_runs.h"
 #include "support/temporary_folder.h"
 #include "train/checkpoint.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
 #include "train/setup.h"
+#include "train/trained_run.h"
 #include "train/training.h"
-#include "train/use_run.h"
 
 namespace sadam::train {
 namespace {
+
+using sadam::testing::expect_same_events;
+using sadam::testing::whole_run;
 
 Recipe gpu_recipe() {
   Recipe recipe;
@@ -32,24 +36,6 @@ Recipe gpu_recipe() {
   recipe.train.threads = 1;
   recipe.train.device = "cuda";
   return recipe;
-}
-
-EventFile run_on_gpu(const std::filesystem::path& folder, const Recipe& recipe) {
-  DataSets data;
-  const auto made = begin_run(folder, recipe, data);
-  EXPECT_EQ(continue_run(made, {}), Outcome::finished);
-  return read_events(made.paths().events());
-}
-
-void expect_same_events(const EventFile& a, const EventFile& b) {
-  ASSERT_EQ(a.steps.size(), b.steps.size());
-  for (std::size_t i = 0; i < a.steps.size(); ++i) {
-    EXPECT_EQ(a.steps[i].loss, b.steps[i].loss) << "step " << i;
-    EXPECT_EQ(a.steps[i].lgi, b.steps[i].lgi) << "step " << i;
-  }
-  ASSERT_EQ(a.epochs.size(), b.epochs.size());
-  for (std::size_t i = 0; i < a.epochs.size(); ++i)
-    EXPECT_EQ(a.epochs[i].test_loss, b.epochs[i].test_loss) << "epoch " << i;
 }
 
 std::vector<std::byte> weights_in(const std::filesystem::path& folder) {
@@ -64,7 +50,7 @@ TEST(TrainerOnGpu, TakesStepsAsGraphsWithProbesSideBySideFromImagesOnTheDevice) 
   recipe.train.epochs = 1;
   recipe.optimizer.probes = 3;
   const auto way_of = [&](const std::string& name) {
-    const auto events = run_on_gpu(folder.path() / name, recipe);
+    const auto events = whole_run(folder.path() / name, recipe);
     return events.notes.size() == 1 ? events.notes[0].text : "notes: " + std::to_string(events.notes.size());
   };
   EXPECT_EQ(way_of("sadam"), "images live on the GPU; a step is one CUDA graph, probes on 3 streams");
@@ -80,8 +66,8 @@ TEST(TrainerOnGpu, DeterministicRunsAreTheSameToTheBit) {
   const TemporaryFolder folder;
   auto recipe = gpu_recipe();
   recipe.train.deterministic = true;
-  const auto a = run_on_gpu(folder.path() / "a", recipe);
-  const auto b = run_on_gpu(folder.path() / "b", recipe);
+  const auto a = whole_run(folder.path() / "a", recipe);
+  const auto b = whole_run(folder.path() / "b", recipe);
   ASSERT_EQ(a.steps.size(), 30U);
   expect_same_events(a, b);
   EXPECT_EQ(weights_in(folder.path() / "a"), weights_in(folder.path() / "b"));
@@ -93,7 +79,7 @@ TEST(TrainerOnGpu, ADeterministicRunThatWasStoppedEndsAsOneThatWasNot) {
   auto recipe = gpu_recipe();
   recipe.train.deterministic = true;
   recipe.optimizer.interval = 2;
-  const auto whole = run_on_gpu(folder.path() / "whole", recipe);
+  const auto whole = whole_run(folder.path() / "whole", recipe);
   DataSets data;
   const auto made = begin_run(folder.path() / "stopped", recipe, data);
   int stops = 0;
@@ -123,9 +109,9 @@ TEST(TrainerOnGpu, FirstStepsAreThoseOfTheCpu) {
   recipe.model.bits = 8;  // in two bits a rounding may cross a level
   recipe.train.epochs = 1;
   recipe.optimizer.lr = 1e-4;
-  const auto gpu = run_on_gpu(folder.path() / "gpu", recipe);
+  const auto gpu = whole_run(folder.path() / "gpu", recipe);
   recipe.train.device = "cpu";
-  const auto cpu = run_on_gpu(folder.path() / "cpu", recipe);
+  const auto cpu = whole_run(folder.path() / "cpu", recipe);
   ASSERT_EQ(gpu.steps.size(), cpu.steps.size());
   EXPECT_NEAR(gpu.steps[0].loss, cpu.steps[0].loss, 1e-5);
   for (std::size_t i = 0; i < 2; ++i) {  // Adam's first updates are signs, so roundings grow fast
@@ -148,7 +134,7 @@ TEST(TrainerOnGpu, EveryOptimizerAndPrecisionTrainsAndEvaluatesAgainToTheSame) {
       recipe.optimizer.name = optimizer;
       recipe.train.precision = precision;
       recipe.train.deterministic = true;
-      const auto events = run_on_gpu(folder.path() / name, recipe);
+      const auto events = whole_run(folder.path() / name, recipe);
       ASSERT_EQ(events.epochs.size(), 3U) << name;
       EXPECT_LT(events.epochs.back().train_loss, events.epochs.front().train_loss) << name;
       for (const auto& step : events.steps) EXPECT_TRUE(std::isfinite(step.loss) && step.lgi >= 0) << name;
@@ -174,10 +160,10 @@ TEST(TrainerOnGpu, ProbesDoNotFeelThePrecisionOfTraining) {
   recipe.train.epochs = 1;
   recipe.train.deterministic = true;
   recipe.model.dropout = 0;
-  const auto full = run_on_gpu(folder.path() / "float32", recipe);
+  const auto full = whole_run(folder.path() / "float32", recipe);
   for (const char* precision : {"tf32", "bf16"}) {
     recipe.train.precision = precision;
-    const auto reduced = run_on_gpu(folder.path() / precision, recipe);
+    const auto reduced = whole_run(folder.path() / precision, recipe);
     EXPECT_NE(reduced.steps[0].loss, full.steps[0].loss) << precision;
     EXPECT_NEAR(reduced.steps[0].lgi, full.steps[0].lgi, 1e-3 * full.steps[0].lgi) << precision;
   }

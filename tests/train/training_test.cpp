@@ -292,6 +292,17 @@ TEST(Training, AControlIsAdamWWithItsStepButNotItsDecayMultiplied) {
   EXPECT_EQ(step(training, {braked.batch(0, 12)}, 1e-2).brake, 0.25);  // and from the first again
 }
 
+TEST(Training, AnOptimizerOfNoSuchNameIsRefused) {
+  for (const bool braked : {false, true}) {
+    Recipe recipe;
+    recipe.optimizer.name = "s_adam";
+    Problem problem;
+    testing::expect_refused(
+        [&] { Training(problem.objective(), recipe, std::vector<double>(braked ? 1 : 0, 0.5)); },
+        {"optimizer.name is 's_adam'", "sadam, adamw or prox_sgd"});
+  }
+}
+
 TEST(Training, TheLearningRateIsTheOneGiven) {
   Recipe recipe;
   recipe.optimizer.name = "adamw";

@@ -1,4 +1,4 @@
-#include "train/warnings.h"
+#include "train/trainer.h"
 
 #include <gtest/gtest.h>
 

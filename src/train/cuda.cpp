@@ -1,5 +1,7 @@
-#include "train/device_data.h"
-
+// What needs CUDA: data sets that live on a GPU (train/feed.h), and what a GPU's memory was used for
+// (train/device.h).
+#include <ATen/Context.h>
+#include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/Event.h>
@@ -8,6 +10,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 #include <sadam/error.h>
 
 #include <algorithm>
@@ -18,17 +21,20 @@
 
 #include "data/device/axis_table.h"
 #include "data/read_images.h"
+#include "train/device.h"
+#include "train/feed.h"
 
 namespace sadam::train {
 namespace {
 
 constexpr std::size_t kUploadBytes = std::size_t{64} << 20;  ///< of files read, then copied, at a time
 
-std::string megabytes(std::size_t bytes) { return std::to_string((bytes + 999'999) / 1'000'000) + " MB"; }
+std::string megabytes(std::size_t bytes) { return fmt::format("{} MB", (bytes + 999'999) / 1'000'000); }
 
 c10::Device with_index(c10::Device device) {
   if (!device.is_cuda())
-    throw Error("a data set was to be put on the device '" + device.str() + "', which is no GPU: use cuda.");
+    throw Error(
+        fmt::format("a data set was to be put on the device '{}', which is no GPU: use cuda.", device.str()));
   return device.has_index() ? device : c10::Device(c10::kCUDA, c10::cuda::current_device());
 }
 
@@ -45,8 +51,7 @@ at::Tensor uploaded(const T* data, std::size_t count, at::ScalarType type, c10::
   return host.to(host.options().device(device));
 }
 
-at::Tensor uploaded_files(const data::ImageSet& images, int threads, c10::Device device,
-                          const UploadProgress& progress) {
+at::Tensor uploaded_files(const data::ImageSet& images, int threads, c10::Device device) {
   const auto bytes = images.bytes_per_image();
   const auto at_a_time = std::max<std::size_t>(1, kUploadBytes / bytes);
   const auto options = at::TensorOptions(at::kByte);
@@ -58,7 +63,6 @@ at::Tensor uploaded_files(const data::ImageSet& images, int threads, c10::Device
     data::read_images(images, first, count, static_cast<std::uint8_t*>(host.data_ptr()), threads);
     const auto length = static_cast<std::int64_t>(count * bytes);
     all.narrow(0, static_cast<std::int64_t>(first * bytes), length).copy_(host.narrow(0, 0, length));
-    if (progress) progress(first + count, images.size());
   }
   return all;
 }
@@ -73,13 +77,13 @@ const T* data_at(const at::Tensor& tensor) {
 DeviceRoom device_room(const data::ImageSet& images, c10::Device device) {
   const c10::cuda::CUDAGuard guard(with_index(device));
   DeviceRoom room;
-  constexpr std::size_t order_bytes = 2 * sizeof(std::uint32_t);  // of this epoch, and of the next
-  room.needed = pixel_bytes(images) + images.size() * (sizeof(std::int64_t) + order_bytes);
+  constexpr std::size_t kOrderBytes = 2 * sizeof(std::uint32_t);  // of this epoch, and of the next
+  room.needed = pixel_bytes(images) + images.size() * (sizeof(std::int64_t) + kOrderBytes);
   std::size_t total = 0;
   const auto status = cudaMemGetInfo(&room.free, &total);
   if (status != cudaSuccess)
-    throw Error("the memory of the device '" + device.str() +
-                "' cannot be asked for: " + cudaGetErrorString(status) + ".");
+    throw Error(fmt::format("the memory of the device '{}' cannot be asked for: {}.", device.str(),
+                            cudaGetErrorString(status)));
   // What torch keeps for itself without using it is free for its own tensors.
   const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device());
   const auto kept = stats.reserved_bytes[0].current - stats.allocated_bytes[0].current;
@@ -88,14 +92,13 @@ DeviceRoom device_room(const data::ImageSet& images, c10::Device device) {
 }
 
 struct DeviceImages::State {
-  State(const data::ImageSet& images, const data::LoaderOptions& given, c10::Device on,
-        const UploadProgress& progress)
+  State(const data::ImageSet& images, const data::LoaderOptions& given, c10::Device on)
       : options(data::checked_options(given)), device(with_index(on)), count(images.size()) {
     const c10::cuda::CUDAGuard guard(device);
     const auto table = data::normalization_table(options.normalization);
     const auto* stored = images.stored();
     pixels = stored != nullptr ? uploaded(stored->pixels.data(), stored->pixels.size(), at::kByte, device)
-                               : uploaded_files(images, options.threads, device, progress);
+                               : uploaded_files(images, options.threads, device);
     std::vector<std::int64_t> all_labels(count);
     for (std::size_t i = 0; i < count; ++i) all_labels[i] = images.label(i);
     labels = uploaded(all_labels.data(), count, at::kLong, device);
@@ -149,12 +152,14 @@ struct DeviceImages::State {
 };
 
 DeviceImages::DeviceImages(const data::ImageSet& images, const data::LoaderOptions& options,
-                           c10::Device device, const UploadProgress& progress) try
-    : state_(std::make_unique<State>(images, options, device, progress)) {
+                           c10::Device device) try
+    : state_(std::make_unique<State>(images, options, device)) {
 } catch (const c10::OutOfMemoryError&) {
   const auto room = device_room(images, device);
-  throw Error("a data set of " + megabytes(room.needed) + " does not fit into the " + megabytes(room.free) +
-              " that are free on the device '" + device.str() + "': take fewer images, or smaller ones.");
+  throw Error(fmt::format(
+      "a data set of {} does not fit into the {} that are free on the device '{}': take fewer images, or "
+      "smaller ones.",
+      megabytes(room.needed), megabytes(room.free), device.str()));
 }
 
 DeviceImages::~DeviceImages() = default;
@@ -167,8 +172,7 @@ std::size_t DeviceImages::device_bytes() const {
 
 void DeviceImages::start(std::size_t epoch, std::size_t first_batch) {
   if (first_batch > batches())
-    throw Error("an epoch cannot begin at batch " + std::to_string(first_batch) + ": it has " +
-                std::to_string(batches()) + ".");
+    throw Error(fmt::format("an epoch cannot begin at batch {}: it has {}.", first_batch, batches()));
   const c10::cuda::CUDAGuard guard(state_->device);
   if (state_->options.shuffle) state_->upload_order(epoch);
   state_->next_batch = first_batch;
@@ -176,26 +180,16 @@ void DeviceImages::start(std::size_t epoch, std::size_t first_batch) {
 }
 
 std::size_t DeviceImages::next(const at::Tensor& images, const at::Tensor& labels) {
-  const auto first = state_->next_batch * state_->options.batch;
-  if (state_->started && first >= state_->count) return 0;
-  const auto count = std::min(state_->options.batch, state_->count - first);
-  gather(first, count, images, labels);
-  ++state_->next_batch;
-  return count;
-}
-
-void DeviceImages::gather(std::size_t first, std::size_t count, const at::Tensor& images,
-                          const at::Tensor& labels) {
   auto& state = *state_;
   if (!state.started)
     throw Error("a data set was asked for a batch before an epoch was started: call start() first.");
-  if (first > state.count || count > state.count - first)
-    throw Error("images " + std::to_string(first) + " to " + std::to_string(first + count) +
-                " were asked for: the set has " + std::to_string(state.count) + ".");
+  const auto first = state.next_batch * state.options.batch;
+  if (first >= state.count) return 0;
+  const auto count = std::min(state.options.batch, state.count - first);
   check_batch_tensors(images, labels, static_cast<std::int64_t>(count), state.launch.pixels);
   if (images.device() != state.device)
-    throw Error("a batch was to be written to the device '" + images.device().str() +
-                "': its data set is on '" + state.device.str() + "'.");
+    throw Error(fmt::format("a batch was to be written to the device '{}': its data set is on '{}'.",
+                            images.device().str(), state.device.str()));
   const c10::cuda::CUDAGuard guard(state.device);
   const auto stream = c10::cuda::getCurrentCUDAStream(state.device.index());
   auto launch = state.launch;
@@ -213,6 +207,22 @@ void DeviceImages::gather(std::size_t first, std::size_t count, const at::Tensor
   launch.channels_last = !images.is_contiguous();
   launch.stream = stream.stream();
   data::device::gather(launch);
+  ++state.next_batch;
+  return count;
+}
+
+DeviceMemory::DeviceMemory(const c10::Device& device) : device_(device) {
+  at::globalContext().lazyInitDevice(at::kCUDA);  // the allocator must have been started
+  c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
+  before_ = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].current;
+}
+
+std::int64_t DeviceMemory::peak() const {
+  return c10::cuda::CUDACachingAllocator::getDeviceStats(device_.index()).allocated_bytes[0].peak - before_;
+}
+
+std::string device_model(const c10::Device& device) {
+  return at::cuda::getDeviceProperties(device.index())->name;
 }
 
 }  // namespace sadam::train

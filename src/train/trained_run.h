@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "train/evaluate.h"
 #include "train/recipe/recipe.h"
 #include "train/record/run_folder.h"
+#include "train/training.h"
 
 namespace sadam::train {
 

@@ -1,5 +1,6 @@
-#include "train/use_run.h"
+#include "train/trained_run.h"
 
+#include <fmt/format.h>
 #include <sadam/error.h>
 #include <torch/nn/module.h>
 
@@ -8,14 +9,10 @@
 #include "nn/load_weights.h"
 #include "nn/weights/read_weights.h"
 #include "train/checkpoint.h"
-#include "train/determinism.h"
 #include "train/device.h"
 #include "train/feed.h"
-#include "train/precision.h"
 #include "train/recipe/source.h"
-#include "train/resume.h"
 #include "train/setup.h"
-#include "train/within_memory.h"
 
 namespace sadam::train {
 namespace {
@@ -28,15 +25,16 @@ Position load_weights_of(const RunPaths& paths, torch::nn::Module& module) {
   if (!saved) {
     const auto& folder = paths.folder.string();
     if (is_in_use(paths))
-      throw Error(folder + " has no checkpoint yet: wait until the process that trains it has saved one.");
+      throw Error(fmt::format(
+          "{} has no checkpoint yet: wait until the process that trains it has saved one.", folder));
     steps_without_checkpoint(paths);  // refuses, if there was one
-    throw Error(folder + " has no checkpoint yet: train it for an epoch (sadam train --resume " + folder +
-                ").");
+    throw Error(fmt::format("{} has no checkpoint yet: train it for an epoch (sadam train --resume {}).",
+                            folder, folder));
   }
   try {
     return load_checkpoint(saved->file, module);
   } catch (const Error& error) {
-    throw Error(paths.checkpoint().string() + ": " + error.what());
+    throw Error(fmt::format("{}: {}", paths.checkpoint().string(), error.what()));
   }
 }
 
@@ -94,9 +92,10 @@ std::optional<Recipe> exported_recipe(const std::filesystem::path& path) {
   } catch (const UsageError& error) {
     std::string reason = error.what();
     if (reason.ends_with('.')) reason.pop_back();
-    throw Error(path.string() + ": the recipe in its metadata is malformed (" + reason +
-                "): export the weights again, or give --ignore-recipe and say with --set what model and data "
-                "they are for.");
+    throw Error(fmt::format(
+        "{}: the recipe in its metadata is malformed ({}): export the weights again, or give --ignore-recipe "
+        "and say with --set what model and data they are for.",
+        path.string(), reason));
   }
 }
 

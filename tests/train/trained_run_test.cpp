@@ -1,4 +1,4 @@
-#include "train/use_run.h"
+#include "train/trained_run.h"
 
 #include <gtest/gtest.h>
 #include <sadam/error.h>
@@ -6,11 +6,15 @@
 #include "base/file.h"
 #include "base/usage_error.h"
 #include "nn/weights/safetensors.h"
+#include "support/refusal.h"
 #include "support/temporary_folder.h"
 #include "train/recipe/source.h"
 
 namespace sadam::train {
 namespace {
+
+using sadam::testing::refusal;
+using sadam::testing::says;
 
 using Metadata = std::map<std::string, std::string>;
 
@@ -19,17 +23,6 @@ std::optional<Recipe> recipe_in(const Metadata& metadata) {
   const auto path = folder.path() / "w.safetensors";
   base::write_file_atomically(path, weights::write_safetensors({}, metadata));
   return exported_recipe(path);
-}
-
-std::string refusal_of(const std::string& recipe) {
-  try {
-    recipe_in({{"recipe", recipe}});
-  } catch (const UsageError& error) {
-    return std::string("blames the user: ") + error.what();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(ExportedRecipe, IsTheOneThatWasStored) {
@@ -47,12 +40,15 @@ TEST(ExportedRecipe, IsNothingWhereNoneWasStored) {
 
 TEST(ExportedRecipe, ThatIsMalformedIsRefusedWithTheFileTheReasonAndTheWayOut) {
   const auto expect = [](const std::string& recipe, const std::string& reason) {
-    const auto sentence = refusal_of(recipe);
-    EXPECT_NE(sentence.find("w.safetensors: the recipe in its metadata is malformed (" + reason),
-              std::string::npos)
-        << sentence;
-    EXPECT_NE(sentence.find("--ignore-recipe"), std::string::npos) << sentence;
-    EXPECT_EQ(sentence.find("blames"), std::string::npos) << sentence;
+    const auto sentence = refusal([&] {
+      try {
+        recipe_in({{"recipe", recipe}});
+      } catch (const UsageError&) {
+        ADD_FAILURE() << "the user is blamed for " << recipe;
+      }
+    });
+    EXPECT_TRUE(says(sentence, "w.safetensors: the recipe in its metadata is malformed (" + reason));
+    EXPECT_TRUE(says(sentence, "--ignore-recipe"));
     EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
   };
   expect("a cake", "recipe:1: this is not TOML");

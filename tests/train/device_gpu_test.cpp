@@ -3,8 +3,7 @@
 
 #include "support/gpu.h"
 #include "support/models.h"
-#include "train/determinism.h"
-#include "train/precision.h"
+#include "train/device.h"
 
 namespace sadam::train {
 namespace {

@@ -1,9 +1,7 @@
-#include "train/batches.h"
+#include "train/feed.h"
 
 #include "support/models.h"
 #include "train/batches_of.h"
-#include "train/device_data.h"
-#include "train/feed.h"
 
 namespace sadam::train {
 namespace {
@@ -61,10 +59,9 @@ TEST(Feed, GivesTheLoadersBatchesSoManyAtATimeAndThenWhatIsLeft) {
   expect_same_batches(loaders_batches(sample.set, sample.options, 1, 1), all);
 }
 
-TEST(DeviceRoom, FitsIntoAShareOfWhatIsFree) {
+TEST(DeviceRoom, FitsIntoHalfOfWhatIsFree) {
   EXPECT_TRUE((DeviceRoom{50, 100}.fits()));
   EXPECT_FALSE((DeviceRoom{51, 100}.fits()));
-  EXPECT_TRUE((DeviceRoom{90, 100}.fits(0.9)));
 }
 
 }  // namespace

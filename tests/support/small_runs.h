@@ -1,0 +1,71 @@
+// Runs that take a moment, and a way to stop them where a test wants.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <sstream>
+
+#include "train/progress.h"
+#include "train/record/events.h"
+#include "train/setup.h"
+#include "train/trainer.h"
+
+namespace sadam::testing {
+
+/// Four batches an epoch, of 16, 16, 16 and 12 images.
+inline train::Recipe small_recipe(std::int64_t epochs = 2) {
+  train::Recipe recipe;
+  recipe.data.name = "synthetic10";
+  recipe.data.train_images = 60;
+  recipe.data.test_images = 40;
+  recipe.train.batch = 16;
+  recipe.train.epochs = epochs;
+  recipe.train.threads = 1;
+  return recipe;
+}
+
+/// A run from its first step to its last.
+inline train::EventFile whole_run(const std::filesystem::path& folder, const train::Recipe& recipe) {
+  train::DataSets data;
+  const auto made = train::begin_run(folder, recipe, data);
+  EXPECT_EQ(train::continue_run(made, {}), train::Outcome::finished);
+  return train::read_events(made.paths().events());
+}
+
+/// All but what time they took.
+inline void expect_same_events(const train::EventFile& a, const train::EventFile& b) {
+  ASSERT_EQ(a.steps.size(), b.steps.size());
+  ASSERT_EQ(a.epochs.size(), b.epochs.size());
+  for (std::size_t i = 0; i < a.steps.size(); ++i) {
+    EXPECT_EQ(a.steps[i].loss, b.steps[i].loss) << "step " << i;
+    EXPECT_EQ(a.steps[i].lgi, b.steps[i].lgi) << "step " << i;
+    EXPECT_EQ(a.steps[i].lr, b.steps[i].lr) << "step " << i;
+  }
+  for (std::size_t i = 0; i < a.epochs.size(); ++i) {
+    EXPECT_EQ(a.epochs[i].test_loss, b.epochs[i].test_loss) << "epoch " << i;
+    EXPECT_EQ(a.epochs[i].train_loss, b.epochs[i].train_loss) << "epoch " << i;
+    EXPECT_EQ(a.epochs[i].test_accuracy, b.epochs[i].test_accuracy) << "epoch " << i;
+  }
+}
+
+/// Asks a run on the CPU to stop, as Ctrl-C does, after so many steps and ends of epochs; with 0, before
+/// anything.
+class StopAfter {
+ public:
+  explicit StopAfter(int events) : left_(events + 1), stop_(events == 0) {}
+  train::RunOptions options() { return {.progress = &progress_, .stop = &stop_}; }
+
+ private:
+  int left_;  ///< looks at the clock: one at the start, one after each step and each epoch
+  std::atomic<bool> stop_;
+  std::ostringstream nobody_;
+  train::Progress progress_{nobody_, {.style = train::ProgressStyle::plain, .clock = [this] {
+                                        if (--left_ == 0) stop_ = true;
+                                        return 0.0;
+                                      }}};
+};
+
+}  // namespace sadam::testing
