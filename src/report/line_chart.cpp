@@ -140,8 +140,8 @@ class Page {
   }
   void path(const std::string& css, const std::string& points, const std::string& name = "") {
     if (points.empty()) return;
-    add(fmt::format(R"(<path class="{}" d="{}")", css, points) +
-        (name.empty() ? "/>" : "><title>" + xml_text(name) + "</title></path>"));
+    const auto end = name.empty() ? "/>" : fmt::format("><title>{}</title></path>", xml_text(name));
+    add(fmt::format(R"(<path class="{}" d="{}"{})", css, points, end));
   }
   const std::string& str() const { return out_; }
 
@@ -290,12 +290,11 @@ std::string to_svg(const LineChart& chart) {
   const auto rows = (chart.panels.size() + across - 1) / across;
   const double bottom = top + static_cast<double>(rows) * cell_height + 4;
   return fmt::format(
-             R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" role="img" aria-label="{2}">)"
-             "\n{3}"
-             R"(<rect class="page" width="{0}" height="{1}" rx="6"/>)"
-             "\n",
-             chart_number(kChartWidth), chart_number(bottom), xml_text(chart.title), kStyle) +
-         page.str() + "</svg>\n";
+      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" role="img" aria-label="{2}">
+{3}<rect class="page" width="{0}" height="{1}" rx="6"/>
+{4}</svg>
+)",
+      chart_number(kChartWidth), chart_number(bottom), xml_text(chart.title), kStyle, page.str());
 }
 
 AxisRange x_range(const ChartPanel& panel) {

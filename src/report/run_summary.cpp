@@ -159,7 +159,6 @@ RunSummary summarise(const train::RunPaths& paths, std::string name) {
       take_steps(run, events.steps);
       take_epochs(run, std::move(events.epochs));
       run.diverged = has_diverged(run, events.steps);
-      for (auto& note : events.notes) run.notes.push_back(std::move(note.text));
       cut_line = events.cut_line;
     }
   } catch (const Error& error) {

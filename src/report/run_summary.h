@@ -47,7 +47,6 @@ struct RunSummary {
   bool diverged = false;     ///< in its last epoch, as the trainer says it
 
   std::vector<train::EpochEvent> epochs;
-  std::vector<std::string> notes;
 
   /// One sentence on what is wrong with the folder and the way out; "" if nothing is.
   std::string problem;

@@ -220,12 +220,12 @@ std::string to_markdown(const TextTable& table) {
   std::string out;
   for (std::size_t l = 0; l < lines.size(); ++l) {
     for (std::size_t i = 0; i < widths.size(); ++i)
-      out += "| " + pad(lines[l][i], widths[i], table.columns[i].align) + ' ';
+      out += fmt::format("| {} ", pad(lines[l][i], widths[i], table.columns[i].align));
     out += "|\n";
     if (l > 0) continue;
     for (std::size_t i = 0; i < widths.size(); ++i)
-      out +=
-          "| " + std::string(widths[i] - 1, '-') + (table.columns[i].align == Align::left ? '-' : ':') + ' ';
+      out += fmt::format("| {}{} ", std::string(widths[i] - 1, '-'),
+                         table.columns[i].align == Align::left ? '-' : ':');
     out += "|\n";
   }
   return out;

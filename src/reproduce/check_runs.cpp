@@ -12,11 +12,11 @@
 #include "data/folder.h"
 #include "nn/classifier.h"
 #include "reproduce/execute.h"
-#include "train/schedule.h"
 #include "train/device.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 #include "train/record/run_folder.h"
+#include "train/schedule.h"
 #include "train/setup.h"
 
 namespace sadam::reproduce {
@@ -137,10 +137,10 @@ struct Lack {
 
 // The options that make recipes the same.
 std::string options_for(const std::vector<train::Difference>& differences) {
-  std::vector<std::string> options;
+  std::string options;
   for (const auto& [field, first, second] : differences)
-    options.push_back(fmt::format("--set {}={}", field, first));
-  return fmt::format("{}", fmt::join(options, " "));
+    options += fmt::format("{}--set {}={}", options.empty() ? "" : " ", field, first);
+  return options;
 }
 
 }  // namespace

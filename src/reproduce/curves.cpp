@@ -245,9 +245,9 @@ std::string to_report(const Figure& figure, const Curves& curves,
                       const std::map<std::size_t, std::string>& unavailable, const ReportStyle& style) {
   const auto& table = figure.plan.table;
   const auto width = style.markdown ? 0 : style.width;
-  std::string text = (style.markdown ? "# " : "") + figure.recipe.title + "\n";
+  auto text = fmt::format("{}{}\n", style.markdown ? "# " : "", figure.recipe.title);
   const auto add = [&](const std::string& sentence) {
-    text += "\n" + report::wrapped(sentence, width) + "\n";
+    text += fmt::format("\n{}\n", report::wrapped(sentence, width));
   };
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     const auto summary = summary_of(table, curves.curves, column);

@@ -193,9 +193,9 @@ std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>
                       const ReportStyle& style) {
   const auto read = read_groups(plan);
   const auto width = style.markdown ? 0 : style.width;
-  std::string text = (style.markdown ? "# " : "") + report::wrapped(plan.table.title, width) + "\n";
+  auto text = fmt::format("{}{}\n", style.markdown ? "# " : "", report::wrapped(plan.table.title, width));
   const auto add = [&](const std::string& sentence) {
-    if (!sentence.empty()) text += "\n" + report::wrapped(sentence, width) + "\n";
+    if (!sentence.empty()) text += fmt::format("\n{}\n", report::wrapped(sentence, width));
   };
   const auto layout = [&](const report::TextTable& table) {
     return style.markdown ? to_markdown(table) : to_text(table, width);

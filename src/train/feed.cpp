@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/util/StringUtil.h>
 #include <fmt/format.h>
 #include <sadam/error.h>
 
@@ -128,9 +129,9 @@ void check_batch_tensors(const at::Tensor& images, const at::Tensor& labels, std
   if (shaped && typed && laid_out && labels.is_contiguous() && images.device() == labels.device()) return;
   throw Error(fmt::format(
       "a batch of {} images of {} pixels was to be written to tensors of type {} and {} with sizes "
-      "[{}] and [{}]: they must be float32 and int64, on one device, without gaps, and large enough.",
-      count, pixels, images.toString(), labels.toString(), fmt::join(images.sizes(), ", "),
-      fmt::join(labels.sizes(), ", ")));
+      "{} and {}: they must be float32 and int64, on one device, without gaps, and large enough.",
+      count, pixels, images.toString(), labels.toString(), c10::str(images.sizes()),
+      c10::str(labels.sizes())));
 }
 
 std::unique_ptr<Batches> open_batches(std::shared_ptr<const data::ImageSet> images,

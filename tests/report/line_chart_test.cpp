@@ -12,7 +12,7 @@
 namespace sadam::report {
 namespace {
 
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 std::size_t count_of(const std::string& text, const std::string& part) {
   std::size_t count = 0;
@@ -156,7 +156,7 @@ TEST(LineChart, ThinLinesHaveNoBandAndLieBelowThickOnes) {
 TEST(LineChart, AValueThatIsNotFiniteInterruptsTheCurve) {
   const auto svg = to_svg(chart_with({series_with({{1, 5, 1.0},
                                                    {2, 4, 1.0},
-                                                   {3, not_a_number, not_a_number},
+                                                   {3, kNotANumber, kNotANumber},
                                                    {4, 3, 1.0},
                                                    {5, 2, 1.0},
                                                    {6, std::numeric_limits<double>::infinity(), {}},
@@ -216,11 +216,11 @@ TEST(ChartAxis, TicksAreRoundNumbersWithinTheRange) {
 }
 
 TEST(ChartAxis, ThereAreNoTicksWhereThereIsNoRange) {
-  constexpr auto infinity = std::numeric_limits<double>::infinity();
+  constexpr auto kInfinity = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(axis_ticks(1, 1, 5, false).empty());
   EXPECT_TRUE(axis_ticks(2, 1, 5, false).empty());
-  EXPECT_TRUE(axis_ticks(not_a_number, 1, 5, false).empty());
-  EXPECT_TRUE(axis_ticks(-infinity, infinity, 5, true).empty());
+  EXPECT_TRUE(axis_ticks(kNotANumber, 1, 5, false).empty());
+  EXPECT_TRUE(axis_ticks(-kInfinity, kInfinity, 5, true).empty());
   EXPECT_TRUE(axis_ticks(0, 1, 0, false).empty());
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/usage_error.h"
 #include "support/fake_runs.h"
+#include "support/refusal.h"
 
 namespace sadam::report {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using sadam::testing::add_irregular_steps;
 using sadam::testing::append;
 using sadam::testing::recipe_with;
+using sadam::testing::refusal;
 using sadam::testing::write_run;
 
 class RunListTest : public sadam::testing::RunsTest {
@@ -100,14 +102,7 @@ TEST_F(RunListTest, SortsNumbersBySizeAndWhatIsMissingLast) {
 }
 
 TEST_F(RunListTest, RefusesUnknownFieldsWithTheNearestOne) {
-  const auto message = [&](const RunQuery& query) -> std::string {
-    try {
-      list_runs(query);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "";
-  };
+  const auto message = [](const RunQuery& query) { return refusal<UsageError>([&] { list_runs(query); }); };
   const std::string lists = "'sadam runs --help' lists the columns, 'sadam info recipe' the fields.";
   EXPECT_EQ(message(where({"optimiser.name=sadam"})),
             "--where: there is no column or recipe field 'optimiser.name'; did you mean 'optimizer.name'? " +
@@ -122,14 +117,9 @@ TEST_F(RunListTest, RefusesUnknownFieldsWithTheNearestOne) {
 
 TEST_F(RunListTest, AFieldWithoutItsTableAndAHeadingAreAnsweredWithTheName) {
   const auto meant = [&](const std::string& field) -> std::string {
-    try {
-      list_runs(where({field + "=1"}));
-    } catch (const UsageError& error) {
-      const std::string sentence = error.what();
-      const auto begin = sentence.find("did you mean ");
-      return begin == std::string::npos ? "" : sentence.substr(begin, sentence.find('?') - begin);
-    }
-    return "";
+    const auto sentence = refusal<UsageError>([&] { list_runs(where({field + "=1"})); });
+    const auto begin = sentence.find("did you mean ");
+    return begin == std::string::npos ? "" : sentence.substr(begin, sentence.find('?') - begin);
   };
   EXPECT_EQ(meant("probes"), "did you mean 'optimizer.probes'");
   EXPECT_EQ(meant("prbes"), "did you mean 'optimizer.probes'");

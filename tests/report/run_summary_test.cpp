@@ -237,12 +237,8 @@ TEST_F(RunSummaryTest, FindsARunByFolderAndByName) {
 
 TEST_F(RunSummaryTest, SuggestsTheRunThatWasMeant) {
   write_run(paths("adamw"), recipe_with({}), {0.1});
-  try {
-    named_runs({"adamv"}, root_);
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("did you mean 'adamw'?"), std::string::npos) << error.what();
-  }
+  EXPECT_TRUE(says(sadam::testing::refusal<UsageError>([&] { named_runs({"adamv"}, root_); }),
+                   "did you mean 'adamw'?"));
 }
 
 TEST_F(RunSummaryTest, RefusesTheSameRunTwice) {

@@ -29,7 +29,7 @@ constexpr const char* kBody =
     "title = 'wide'\n";
 
 // What is said of the text; "" if nothing is.
-std::string refusal(const std::string& toml, const Request& request = {}) {
+std::string said_of(const std::string& toml, const Request& request = {}) {
   try {
     make_plan(read_table(toml, "mine", "mine.toml"), request);
   } catch (const UsageError& error) {
@@ -38,30 +38,30 @@ std::string refusal(const std::string& toml, const Request& request = {}) {
   return "";
 }
 
-TEST(TableFile, WorksAsItIs) { EXPECT_EQ(refusal(std::string(kHead) + kBody), ""); }
+TEST(TableFile, WorksAsItIs) { EXPECT_EQ(said_of(std::string(kHead) + kBody), ""); }
 
 TEST(TableFile, ABaselineThatIsNoRowIsRefused) {
-  EXPECT_EQ(refusal(std::string(kHead) + "baseline = 'adam'\n" + kBody),
+  EXPECT_EQ(said_of(std::string(kHead) + "baseline = 'adam'\n" + kBody),
             "mine.toml:4: table.baseline names 'adam', and there is no such row; did you mean 'adamw'?");
 }
 
 TEST(TableFile, NumbersOfThePaperForNoColumnAreRefused) {
-  EXPECT_EQ(refusal(std::string(kHead) + kBody + "paper = { smal = 3 }\n"),
+  EXPECT_EQ(said_of(std::string(kHead) + kBody + "paper = { smal = 3 }\n"),
             "mine.toml:14: table.row.paper names 'smal', and there is no such column; did you mean 'small'?");
   EXPECT_EQ(
-      refusal(std::string(kHead) + kBody + "paper_seconds = { huge = 3 }\n"),
+      said_of(std::string(kHead) + kBody + "paper_seconds = { huge = 3 }\n"),
       "mine.toml:14: table.row.paper_seconds names 'huge', and there is no such column; valid are: small");
-  EXPECT_EQ(refusal(std::string(kHead) + kBody + "paper = { small = 3, }\n").substr(0, 13), "mine.toml:14:");
-  EXPECT_EQ(refusal(std::string(kHead) + kBody + "paper = { small = 3 }\n"), "");
+  EXPECT_EQ(said_of(std::string(kHead) + kBody + "paper = { small = 3, }\n").substr(0, 13), "mine.toml:14:");
+  EXPECT_EQ(said_of(std::string(kHead) + kBody + "paper = { small = 3 }\n"), "");
 }
 
 TEST(TableFile, QuickRowsThatAreNoRowsAreRefused) {
-  EXPECT_EQ(refusal(std::string(kHead) + kBody + "[table.quick]\nrows = ['adamw', 'wdie']\n"),
+  EXPECT_EQ(said_of(std::string(kHead) + kBody + "[table.quick]\nrows = ['adamw', 'wdie']\n"),
             "mine.toml:15: table.quick.rows names 'wdie', and there is no such row; did you mean 'wide'?");
 }
 
 TEST(TableFile, ValuesOfAnotherTypeAreRefused) {
-  const auto with = [](const std::string& line) { return refusal(std::string(kHead) + kBody + line); };
+  const auto with = [](const std::string& line) { return said_of(std::string(kHead) + kBody + line); };
   EXPECT_EQ(with("controls = 3\n"), "mine.toml:14: table.row.controls must be true or false.");
   EXPECT_EQ(with("set = 'train.epochs = 1'\n"),
             "mine.toml:14: table.row.set must be a list of texts in quotes.");
@@ -73,35 +73,35 @@ TEST(TableFile, ValuesOfAnotherTypeAreRefused) {
   EXPECT_EQ(
       with("[table.quick]\ncolumn = 3\n"),
       "mine.toml:15: table.quick.column must be a list of tables; write each as [[table.quick.column]].");
-  EXPECT_EQ(refusal("[table]\ntitle = 3\n"), "mine.toml:2: table.title must be text in quotes.");
+  EXPECT_EQ(said_of("[table]\ntitle = 3\n"), "mine.toml:2: table.title must be text in quotes.");
 }
 
 TEST(TableFile, MissingAndMisspeltFieldsAreRefusedWithTheirLine) {
-  EXPECT_EQ(refusal(std::string(kHead) + kBody + "contrls = false\n"),
+  EXPECT_EQ(said_of(std::string(kHead) + kBody + "contrls = false\n"),
             "mine.toml:14: table.row has no field 'contrls'; did you mean 'controls'?");
-  EXPECT_EQ(refusal(std::string(kHead) + kBody + "[[table.row]]\nkey = 'third'\n"),
+  EXPECT_EQ(said_of(std::string(kHead) + kBody + "[[table.row]]\nkey = 'third'\n"),
             "mine.toml:14: table.row has no 'title'; add it.");
-  EXPECT_EQ(refusal(std::string(kHead) + kBody + "[[table.row]]\nkey = 'wide'\n").substr(0, 26),
+  EXPECT_EQ(said_of(std::string(kHead) + kBody + "[[table.row]]\nkey = 'wide'\n").substr(0, 26),
             "mine.toml:15: the key 'wid");
 }
 
 TEST(TableFile, WhatATableCannotDoWithoutIsNamed) {
-  EXPECT_EQ(refusal("[table]\ntitle = 't'\n" + std::string(kBody)),
+  EXPECT_EQ(said_of("[table]\ntitle = 't'\n" + std::string(kBody)),
             "mine.toml:1: the table has no seeds; add table.seeds with one or more, such as seeds = [1, 2].");
-  EXPECT_EQ(refusal("[table]\ntitle = 't'\nseeds = []\n" + std::string(kBody)).substr(0, 34),
+  EXPECT_EQ(said_of("[table]\ntitle = 't'\nseeds = []\n" + std::string(kBody)).substr(0, 34),
             "mine.toml:3: the table has no seed");
-  EXPECT_EQ(refusal(kHead), "mine.toml:1: the table has no column; add at least one as [[table.column]].");
-  EXPECT_EQ(refusal(std::string(kHead) + "[[table.column]]\nkey = 'c'\ntitle = 'c'\n"),
+  EXPECT_EQ(said_of(kHead), "mine.toml:1: the table has no column; add at least one as [[table.column]].");
+  EXPECT_EQ(said_of(std::string(kHead) + "[[table.column]]\nkey = 'c'\ntitle = 'c'\n"),
             "mine.toml:1: the table has no row; add at least one as [[table.row]].");
 }
 
 TEST(TableFile, AFileOfFiguresIsSentToTheBuiltInOnes) {
-  EXPECT_NE(refusal("[[figure]]\nkey = 'f'\n").find("mine.toml lists figures"), std::string::npos);
+  EXPECT_NE(said_of("[[figure]]\nkey = 'f'\n").find("mine.toml lists figures"), std::string::npos);
 }
 
 TEST(TableFile, ErrorsInChangesComeWithTheLineOfTheChange) {
   const auto with = [](const std::string& changes) {
-    return refusal(std::string(kHead) + kBody + "set = [\n" + changes + "\n]\n");
+    return said_of(std::string(kHead) + kBody + "set = [\n" + changes + "\n]\n");
   };
   EXPECT_EQ(with("  'train.epochs = 3',\n  'optimizer.probs = 3',"),
             "mine.toml:16: 'optimizer' has no field 'probs'; did you mean 'probes'?");
@@ -113,25 +113,25 @@ TEST(TableFile, ErrorsInChangesComeWithTheLineOfTheChange) {
 }
 
 TEST(TableFile, ErrorsInTheSharedRecipeComeWithTheirLine) {
-  EXPECT_EQ(refusal("[optimizer]\nprobs = 3\n" + std::string(kHead) + kBody),
+  EXPECT_EQ(said_of("[optimizer]\nprobs = 3\n" + std::string(kHead) + kBody),
             "mine.toml:2: 'optimizer' has no field 'probs'; did you mean 'probes'?");
 }
 
 TEST(TableFile, ASeedOutsideOfTheSeedsIsRefusedBecauseItWouldBeIgnored) {
-  EXPECT_EQ(refusal("seed = 3\n" + std::string(kHead) + kBody),
+  EXPECT_EQ(said_of("seed = 3\n" + std::string(kHead) + kBody),
             "mine.toml:1: the seeds of a table are table.seeds; leave the seed out here.");
-  EXPECT_EQ(refusal(std::string(kHead) + kBody + "set = ['seed = 3']\n"),
+  EXPECT_EQ(said_of(std::string(kHead) + kBody + "set = ['seed = 3']\n"),
             "mine.toml:14: the seeds of a table are table.seeds; leave the seed out here.");
   Request request;
   request.set = {"seed=3"};
-  EXPECT_NE(refusal(std::string(kHead) + kBody, request).find("--seeds"), std::string::npos);
+  EXPECT_NE(said_of(std::string(kHead) + kBody, request).find("--seeds"), std::string::npos);
 }
 
 TEST(TableFile, SeedsThatAreNegativeOrThereTwiceAreRefused) {
-  EXPECT_EQ(refusal("[table]\ntitle = 't'\nseeds = [1, -2]\n" + std::string(kBody)),
+  EXPECT_EQ(said_of("[table]\ntitle = 't'\nseeds = [1, -2]\n" + std::string(kBody)),
             "mine.toml:3: seed -2 is negative; use 0 or more.");
   EXPECT_NE(
-      refusal("[table]\ntitle = 't'\nseeds = [1, 1]\n" + std::string(kBody)).find("mine.toml:3: seed 1"),
+      said_of("[table]\ntitle = 't'\nseeds = [1, 1]\n" + std::string(kBody)).find("mine.toml:3: seed 1"),
       std::string::npos);
 }
 

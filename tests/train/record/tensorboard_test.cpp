@@ -184,10 +184,10 @@ TEST(TensorBoard, ScalarsHaveTagStepValueAndTime) {
   const TemporaryFolder folder;
   const auto path = folder / "events";
   TensorBoardWriter writer(path, 0);
-  constexpr auto last = std::numeric_limits<std::int64_t>::max();
+  constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
   writer.scalar("train/loss", 0, 4.625, 1700000000.25);
   writer.scalar("train/brake", 300, 0.1, 1700000001.5);
-  writer.scalar(std::string(300, 't'), last, -1e300, 0);
+  writer.scalar(std::string(300, 't'), kLast, -1e300, 0);
   writer.scalar("", -1, std::nan(""), -1);
   EXPECT_EQ(std::filesystem::file_size(path), writer.sync().bytes);
   const auto events = events_of(path);
@@ -201,7 +201,7 @@ TEST(TensorBoard, ScalarsHaveTagStepValueAndTime) {
   EXPECT_EQ(300, events[2].step);
   EXPECT_EQ(0.1F, events[2].value);
   EXPECT_EQ(std::string(300, 't'), events[3].tag);
-  EXPECT_EQ(last, events[3].step);
+  EXPECT_EQ(kLast, events[3].step);
   EXPECT_EQ(-std::numeric_limits<float>::infinity(), events[3].value);
   EXPECT_EQ(-1, events[4].step);
   EXPECT_TRUE(std::isnan(events[4].value.value()));
