@@ -253,13 +253,13 @@ std::string to_report(const Figure& figure, const Curves& curves,
     const auto summary = summary_of(table, curves.curves, column);
     if (summary.rows.empty()) continue;
     add((style.markdown ? "## " : "") + table.columns[column].title);
-    text += "\n" + (style.markdown ? to_markdown(summary) : to_text(summary, width));
+    text += fmt::format("\n{}", style.markdown ? to_markdown(summary) : to_text(summary, width));
   }
   for (const auto& [column, why] : unavailable)
     add(fmt::format("{} is left out: {}", table.columns[column].title, why));
   for (const auto& sentence : curves.irregularities) add(sentence);
   for (const auto& problem : curves.problems) add(problem);
-  return text + "\n" + differences_text(figure.plan, style);
+  return fmt::format("{}\n{}", text, differences_text(figure.plan, style));
 }
 
 }  // namespace sadam::reproduce

@@ -202,25 +202,25 @@ std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>
   };
   for (const auto& block : blocks_of(plan.table, read.groups)) {
     add((style.markdown ? "## " : "") + block.title);
-    text += "\n" + layout(block.table);
+    text += fmt::format("\n{}", layout(block.table));
     add(block.convergence);
     if (block.differences.rows.empty()) continue;
     add("Seed by seed, in points of accuracy: mean difference ± its standard error.");
-    text += "\n" + layout(block.differences);
+    text += fmt::format("\n{}", layout(block.differences));
   }
   add(controls_note(read.groups));
   for (const auto& [column, why] : unavailable)
     add(fmt::format("{} is left out: {}", plan.table.columns[column].title, why));
   for (const auto& sentence : read.irregularities()) add(sentence);
   for (const auto& problem : read.problems) add(problem);
-  return text + "\n" + differences_text(plan, style);
+  return fmt::format("{}\n{}", text, differences_text(plan, style));
 }
 
 std::string differences_text(const Plan& plan, const ReportStyle& style) {
   const auto width = style.markdown ? 0 : style.width;
   std::string text = plan.of_the_paper ? "What differs from the paper:\n" : "How it was made:\n";
   for (const auto& difference : plan.differences)
-    text += report::wrapped("- " + difference, width, "  ") + "\n";
+    text += fmt::format("{}\n", report::wrapped(fmt::format("- {}", difference), width, "  "));
   return text;
 }
 
