@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "report/comparison.h"
@@ -29,15 +30,9 @@ Cell deviation_cell(const std::vector<double>& values) {
   return spread ? Cell::number(*spread, 4) : Cell();
 }
 
-Json mean_json(const std::vector<double>& values) {
-  return values.empty() ? Json() : json_value(mean(values));
-}
-
 Cell count_cell(const std::vector<double>& values) {
   return Cell::count(static_cast<std::int64_t>(values.size()));
 }
-
-Json deviation_json(const std::vector<double>& values) { return json_value(deviation_cell(values).value); }
 
 bool is_zero(const Measure& measure) {
   for (const auto& values : measure.values)
@@ -57,26 +52,6 @@ void add_measures(TextTable& table, const std::vector<Measure>& measures) {
     table.add(std::move(row));
   }
 }
-
-/// In CSV every entrant has its column, and with `by_seed` one more for deviations and one for how many runs
-/// they are of.
-class CsvRow {
- public:
-  CsvRow(const char* section, const std::string& field, bool by_seed)
-      : cells_{section, field}, by_seed_(by_seed) {}
-
-  void add(Cell value, Cell spread = {}, Cell count = {}) {
-    cells_.push_back(std::move(value));
-    if (!by_seed_) return;
-    cells_.push_back(std::move(spread));
-    cells_.push_back(std::move(count));
-  }
-  std::vector<Cell> take() { return std::move(cells_); }
-
- private:
-  std::vector<Cell> cells_;
-  bool by_seed_;
-};
 
 }  // namespace
 
@@ -115,21 +90,28 @@ std::string to_csv(const Comparison& comparison) {
     table.columns.push_back({fmt::format("{} deviation", entrant.name), ""});
     table.columns.push_back({fmt::format("{} count", entrant.name), ""});
   }
-  for (const auto& difference : comparison.differences) {
-    CsvRow row("recipe", difference.field, comparison.by_seed);
-    for (const auto& cell : difference.cells) row.add(cell);
-    table.add(row.take());
-  }
-  const auto add = [&](const char* section, const std::vector<Measure>& measures) {
-    for (const auto& measure : measures) {
-      CsvRow row(section, measure.key, comparison.by_seed);
-      for (std::size_t i = 0; i < measure.values.size(); ++i)
-        row.add(measure_cell(measure, i), deviation_cell(measure.values[i]), count_cell(measure.values[i]));
-      table.add(row.take());
+  // `cells(i)`: value, deviation and count of an entrant, of which the last two are shown with `by_seed`.
+  const auto add = [&](const char* section, const std::string& field, const auto& cells) {
+    std::vector<Cell> row = {section, field};
+    for (std::size_t i = 0; i < comparison.entrants.size(); ++i) {
+      const std::array<Cell, 3> all = cells(i);
+      row.insert(row.end(), all.begin(), comparison.by_seed ? all.end() : all.begin() + 1);
     }
+    table.add(std::move(row));
   };
-  add("result", comparison.results);
-  add("accuracy", comparison.accuracy);
+  for (const auto& difference : comparison.differences)
+    add("recipe", difference.field, [&](std::size_t i) {
+      return std::array{difference.cells[i], Cell(), Cell()};
+    });
+  const auto add_all = [&](const char* section, const std::vector<Measure>& measures) {
+    for (const auto& measure : measures)
+      add(section, measure.key, [&](std::size_t i) {
+        const auto& values = measure.values[i];
+        return std::array{measure_cell(measure, i), deviation_cell(values), count_cell(values)};
+      });
+  };
+  add_all("result", comparison.results);
+  add_all("accuracy", comparison.accuracy);
   return to_csv(table);
 }
 
@@ -145,10 +127,11 @@ std::string to_json(const Comparison& comparison) {
       recipe[difference.field] = json_value(difference.cells[i].value);
     const auto add = [&](const char* key, const std::vector<Measure>& measures) {
       auto& means = object[key] = Json::object();
-      for (const auto& measure : measures) means[measure.key] = mean_json(measure.values[i]);
+      for (const auto& measure : measures) means[measure.key] = json_value(measure_cell(measure, i).value);
       if (!comparison.by_seed) return;
       auto& spreads = object[fmt::format("{}_deviation", key)] = Json::object();
-      for (const auto& measure : measures) spreads[measure.key] = deviation_json(measure.values[i]);
+      for (const auto& measure : measures)
+        spreads[measure.key] = json_value(deviation_cell(measure.values[i]).value);
       auto& counts = object[fmt::format("{}_count", key)] = Json::object();
       for (const auto& measure : measures) counts[measure.key] = measure.values[i].size();
     };

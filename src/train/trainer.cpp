@@ -11,6 +11,7 @@
 #include <cmath>
 #include <deque>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -74,10 +75,12 @@ class Run {
   void save();
   bool checkpoint_is_due() const;
   void note(const std::string& text);
-  void warn(const std::string& text) const;
 
   const RunPaths& paths_;
   RunOptions options_;
+  std::ostringstream nobody_;
+  Progress unseen_{nobody_, {.style = ProgressStyle::quiet}};
+  Progress& progress_ = options_.progress != nullptr ? *options_.progress : unseen_;
   Recipe recipe_;
   DataSets own_data_;
   data::DataSet data_;
@@ -124,8 +127,9 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
       throw Error(fmt::format("{}: {}", paths_.checkpoint().string(), error.what()));
     }
   } else if (const auto steps = steps_without_checkpoint(paths_); steps > 0) {
-    warn(fmt::format("{} starts again from step 0, because it has no checkpoint; it had come to step {}.",
-                     paths_.folder.string(), steps));
+    progress_.warn(
+        fmt::format("{} starts again from step 0, because it has no checkpoint; it had come to step {}.",
+                    paths_.folder.string(), steps));
   }
   train_feed_ = open_feed(data_.train, loader_options(recipe_, data_, true), device);
   test_feed_ = open_feed(data_.test, loader_options(recipe_, data_, false), device);
@@ -140,19 +144,17 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
 }
 
 Outcome Run::go() {
-  if (options_.progress != nullptr)
-    options_.progress->start(paths_.folder.string(), length_.epochs, length_.steps_per_epoch,
-                             position_.step());
+  progress_.start(paths_.folder.string(), length_.epochs, length_.steps_per_epoch, position_.step());
   if (const auto sentence = warmup_beyond_the_run(recipe_.schedule, length_); !sentence.empty())
-    warn(sentence);
+    progress_.warn(sentence);
   while (position_.epoch < length_.epochs) {
     if (!train_epoch() || !finish_epoch()) {
       save();
-      if (options_.progress != nullptr) options_.progress->finish();
+      progress_.finish();
       return Outcome::stopped;
     }
   }
-  if (options_.progress != nullptr) options_.progress->finish();
+  progress_.finish();
   return Outcome::finished;
 }
 
@@ -218,7 +220,7 @@ void Run::write_event(const StepSummary& summary) {
     tensorboard_->scalar("probe/lgi", event.step, event.lgi, now);
     tensorboard_->scalar("probe/brake", event.step, event.brake, now);
   }
-  if (options_.progress != nullptr) options_.progress->step(event, position_.train_seconds);
+  progress_.step(event, position_.train_seconds);
 }
 
 // Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.
@@ -248,21 +250,17 @@ bool Run::finish_epoch() {
   tensorboard_->scalar("test/loss", event.step, event.test_loss, now);
   tensorboard_->scalar("test/accuracy", event.step, event.test_accuracy, now);
   save();
-  if (options_.progress != nullptr) options_.progress->epoch(event, counts);
+  progress_.epoch(event, counts);
   if (position_.epoch == length_.epochs) {
-    for (const auto& sentence : sentences(position_.run)) warn(sentence);
-    if (const auto sentence = divergence(event, counts); !sentence.empty()) warn(sentence);
+    for (const auto& sentence : sentences(position_.run)) progress_.warn(sentence);
+    if (const auto sentence = divergence(event, counts); !sentence.empty()) progress_.warn(sentence);
   }
   return true;
 }
 
 void Run::note(const std::string& text) {
   events_->write(NoteEvent{text});
-  if (options_.progress != nullptr) options_.progress->note(text);
-}
-
-void Run::warn(const std::string& text) const {
-  if (options_.progress != nullptr) options_.progress->warn(text);
+  progress_.note(text);
 }
 
 bool Run::checkpoint_is_due() const {
