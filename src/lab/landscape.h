@@ -1,0 +1,68 @@
+// Functions whose kinks are known in closed form: where optimizers and probes can be checked against the
+// truth.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/polytope.h"
+
+namespace sadam::lab {
+
+/// f(x) = smooth(x) + Σ cⱼ·|hⱼ(x)| + maxᵢ aᵢ(x), each part with its gradient. The sum rule holds with
+/// equality for these (every term is regular), so Clarke's ∂f is known: it has a corner for every choice of
+/// sign of the terms that vanish and of one among the largest pieces.
+struct Term {
+  double weight = 1;                            ///< cⱼ > 0
+  std::function<double(const Point&)> value;    ///< hⱼ
+  std::function<Point(const Point&)> gradient;  ///< ∇hⱼ
+};
+
+class Landscape {
+ public:
+  std::string name;     ///< "kinks"
+  std::string formula;  ///< "|x−1| + |y−1| + (x² + y²)/2"
+  Point start;          ///< where optimizers begin; has as many coordinates as the function
+  std::optional<Point> minimiser;
+  double lowest = 0;  ///< f there
+
+  std::function<double(const Point&)> smooth;
+  std::function<Point(const Point&)> smooth_gradient;
+  std::vector<Term> kinks;   ///< terms cⱼ·|hⱼ|
+  std::vector<Term> pieces;  ///< of the maximum
+  /// Above 0: x is rounded to multiples of this first, as in a quantized network, and the gradient passes
+  /// straight through. f then jumps, so that it has no ∂f.
+  double cell = 0;
+  /// The same function for an optimizer, with gradients by autograd.
+  std::function<at::Tensor(const at::Tensor&)> loss;
+
+  bool is_smooth() const { return kinks.empty() && pieces.size() < 2 && cell == 0; }
+  double value(const Point& x) const;
+  /// An element of ∂f: the gradient wherever there is one; sign(0) is 0 and of equal pieces the first counts.
+  Point gradient(const Point& x) const;
+
+  /// Clarke's ∂f(x). A kink counts as met where |hⱼ(x)| ≤ tolerance·‖∇hⱼ‖. At most 12 may meet.
+  Polytope subdifferential(const Point& x, double tolerance = 1e-12) const;
+  /// dist(0, ∂f(x)): the measure of stationarity.
+  double stationarity(const Point& x, double tolerance = 1e-12) const;
+
+  /// Whether dist(0, Goldstein's ∂_δ f(x)) ≤ ε: x is (δ, ε)-stationary. ∂_δ f is the hull of ∂f over a ball
+  /// of radius δ. Seen from within: corners at x, at the nearest points of the kinks that the ball meets, and
+  /// at points spread over the ball. So `true` is certain, and `false` says that nothing was found.
+  bool is_stationary(const Point& x, double delta, double epsilon) const;
+
+  /// Whether a kink or a jump lies within `radius` of x: the truth that probes are after.
+  bool has_kink_within(const Point& x, double radius) const;
+};
+
+/// Every landscape by name; those for any dimension in `dimensions`.
+std::vector<std::string> landscape_names();
+/// Throws a UsageError with the nearest name, or for a dimension that does not fit.
+Landscape make_landscape(const std::string& name, std::size_t dimensions = 2);
+
+}  // namespace sadam::lab
