@@ -12,10 +12,15 @@
 #include <sadam/error.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <string>
+#ifdef SADAM_NN_CUDA
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#endif
 
-#include "kernels/kernels.h"
-#include "nn/cuda/fake_quantize.h"
+#include <fmt/format.h>
+
+#include "nn/kernels/kernels.h"
 
 namespace sadam::nn {
 namespace {
@@ -23,13 +28,37 @@ namespace {
 void check_tensor(const at::Tensor& x) {
   if (!x.defined()) throw Error("fake_quantize was given an undefined tensor: give it one with values.");
   if (x.layout() != at::kStrided || !at::isFloatingType(x.scalar_type())) {
-    throw Error("fake_quantize was given a tensor of type " + x.toString() +
-                ": give it a dense one of floating-point numbers.");
+    throw Error(fmt::format(
+        "fake_quantize was given a tensor of type {}: give it a dense one of floating-point numbers.",
+        x.toString()));
   }
 }
 
+#ifdef SADAM_NN_CUDA
+constexpr bool kHasCuda = true;
+
+/// Enqueued on the current stream; nothing waits, so that it can be captured.
 template <class T>
-void quantize_block(const at::Tensor& out, const at::Tensor& in, int bits) {
+void quantize_on_gpu(const at::Tensor& out, const at::Tensor& in, int bits) {
+  const c10::cuda::CUDAGuard guard(in.device());
+  const auto stream = c10::cuda::getCurrentCUDAStream(in.device().index()).stream();
+  const auto maximum = at::empty({}, in.options());  // stays on the device
+  const auto* data = static_cast<const T*>(in.data_ptr());
+  auto* largest = static_cast<T*>(maximum.data_ptr());
+  kernels::cuda::absolute_maximum(kernels::cuda::AbsoluteMaximum<T>{data, in.numel(), largest, stream});
+  kernels::cuda::fake_quantize(kernels::cuda::FakeQuantize<T>{static_cast<T*>(out.data_ptr()), data,
+                                                              in.numel(), largest,
+                                                              kernels::quantization_levels(bits), stream});
+}
+#else
+constexpr bool kHasCuda = false;
+
+template <class T>
+void quantize_on_gpu(const at::Tensor&, const at::Tensor&, int) {}  // never called
+#endif
+
+template <class T>
+void quantize_on_cpu(const at::Tensor& out, const at::Tensor& in, int bits) {
   const int threads = at::get_num_threads();
   const auto* data = static_cast<const T*>(in.data_ptr());
   kernels::FakeQuantize<T> launch;
@@ -49,13 +78,10 @@ at::Tensor quantized_by_kernels(const at::Tensor& x, int bits) {
     out.copy_(x);
     in = out;
   }
-  if (x.is_cuda()) {
-    cuda::fake_quantize(out, in, bits);
-  } else if (x.scalar_type() == at::kFloat) {
-    quantize_block<float>(out, in, bits);
-  } else {
-    quantize_block<double>(out, in, bits);
-  }
+  const auto run = [&]<class T>(T) {
+    x.is_cuda() ? quantize_on_gpu<T>(out, in, bits) : quantize_on_cpu<T>(out, in, bits);
+  };
+  x.scalar_type() == at::kFloat ? run(0.0F) : run(0.0);
   return out;
 }
 
@@ -71,7 +97,7 @@ at::Tensor quantized(const at::Tensor& x, int bits) {
   // A tensor that is only marked as negated does not hold its own values.
   const bool own = !x.is_neg();
   const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
-  const bool here = x.device().is_cpu() || cuda::has_fake_quantize(x);
+  const bool here = x.device().is_cpu() || (kHasCuda && x.is_cuda());
   return own && known && here ? quantized_by_kernels(x, bits) : quantized_by_expression(x, bits);
 }
 
@@ -90,7 +116,7 @@ struct StraightThrough : torch::autograd::Function<StraightThrough> {
 
 void check_bits(int bits) {
   if (bits >= 2 && bits <= 8) return;
-  throw Error(std::to_string(bits) + "-bit quantization is not possible: use 2 to 8 bits.");
+  throw Error(fmt::format("{}-bit quantization is not possible: use 2 to 8 bits.", bits));
 }
 
 at::Tensor fake_quantize(const at::Tensor& x, int bits) {

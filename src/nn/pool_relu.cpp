@@ -9,7 +9,7 @@
 #include <sadam/error.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels/kernels.h"
+#include "nn/kernels/kernels.h"
 
 namespace sadam::nn {
 namespace {

@@ -1,16 +1,79 @@
 // A 2×2 max-pool with ReLU over images whose channels lie together: the lanes of a vector are channels.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/pool_relu.cpp"
+#define HWY_TARGET_INCLUDE "nn/kernels/pool_relu.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/pooled_rows.h"
-#include "kernels/kernels.h"
-#include "kernels/pool_relu.h"
+#include "nn/kernels/kernels.h"
 
 SADAM_BEGIN_FORMULAS
+
+/// Row r of the result, counted over all images, is made from two rows of the input. All sizes are in
+/// elements.
+struct PooledRows {
+  std::size_t channels, width_out, row_in, row_out, height_in, height_out, count;
+
+  explicit PooledRows(const PoolShape& shape)
+      : channels(static_cast<std::size_t>(shape.channels)),
+        width_out(static_cast<std::size_t>(shape.width) / 2),
+        row_in(static_cast<std::size_t>(shape.width) * channels),
+        row_out(width_out * channels),
+        height_in(static_cast<std::size_t>(shape.height)),
+        height_out(height_in / 2),
+        count(static_cast<std::size_t>(shape.images) * height_out) {}
+
+  /// Where the upper of the two begins.
+  std::size_t above(std::size_t row) const {
+    return (row / height_out * height_in + row % height_out * 2) * row_in;
+  }
+  /// Whether the next row of the input belongs to no window: the last of an odd number.
+  bool is_last_before_rest(std::size_t row) const {
+    return height_in % 2 != 0 && row % height_out == height_out - 1;
+  }
+};
+
+/// The larger of two; NaN if one of them is.
+template <class M>
+SADAM_HD typename M::V larger(typename M::V a, typename M::V b) {
+  const auto without_nan_in_a = M::select_le(b, a, a, b);
+  return M::select_le(a, a, without_nan_in_a, a);
+}
+
+/// The four elements of a window, row by row.
+template <class M>
+struct Window {
+  typename M::V a, b, c, d;
+};
+
+template <class M>
+SADAM_HD typename M::V window_maximum(const Window<M>& x) {
+  return larger<M>(larger<M>(x.a, x.b), larger<M>(x.c, x.d));
+}
+
+template <class M>
+SADAM_HD typename M::V pool_relu_element(const Window<M>& x) {
+  const auto maximum = window_maximum<M>(x);
+  return M::select_le(maximum, M::set(0), M::set(0), maximum);
+}
+
+/// Hands the gradient to the first of the largest elements, if that is above zero. (A NaN in the window: to
+/// the last.)
+template <class M>
+SADAM_HD Window<M> pool_relu_element_gradient(const Window<M>& x, typename M::V gradient) {
+  const auto zero = M::set(0);
+  const auto maximum = window_maximum<M>(x);
+  auto left = M::select_le(maximum, zero, zero, gradient);
+  Window<M> result;
+  result.a = M::select_le(maximum, x.a, left, zero);
+  left = M::select_le(maximum, x.a, zero, left);
+  result.b = M::select_le(maximum, x.b, left, zero);
+  left = M::select_le(maximum, x.b, zero, left);
+  result.c = M::select_le(maximum, x.c, left, zero);
+  result.d = M::select_le(maximum, x.c, zero, left);
+  return result;
+}
 
 template <class T, std::size_t Ins>
 HWY_INLINE Window<StepMath<T>> load_window(const std::array<const T*, Ins>& in, std::size_t l) {
@@ -123,7 +186,7 @@ namespace {
 /// Calls run(begin, end) for ranges of rows of the result.
 template <class Run>
 void for_rows(const PoolShape& shape, int threads, const Run& run) {
-  const PooledRows rows(shape);
+  const HWY_NAMESPACE::PooledRows rows(shape);
   if (rows.row_out == 0) return;
   Chunks chunks;
   chunks.add(0, rows.count * rows.row_out, 0,

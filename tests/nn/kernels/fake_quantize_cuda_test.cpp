@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "kernels/cuda/device_array.h"
-#include "kernels/cuda/kernels.h"
+#include "nn/kernels/kernels.h"
 
 namespace sadam::kernels::cuda {
 namespace {

@@ -1,7 +1,8 @@
 // Fake quantization of a tensor: a pass for max|x|, and a pass for the rounding.
-#include "kernels/fake_quantize.h"
+#include "nn/kernels/fake_quantize.h"
 
 #include "kernels/cuda/elements.cuh"
+#include "nn/kernels/kernels.h"
 
 namespace sadam::kernels::cuda {
 namespace {

@@ -2,14 +2,14 @@
 //
 // Every operation is rounded to T in the order in which a chain of tensor operations would round it, so that
 // the result is that of clamp(round(x·s), low, high)/s bit for bit, signs of zeros included.
-#include "kernels/kernels.h"
 #include "kernels/math.h"
+#include "nn/kernels/kernels.h"
 
-#if defined(SADAM_KERNELS_FAKE_QUANTIZE_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef SADAM_KERNELS_FAKE_QUANTIZE_H
-#undef SADAM_KERNELS_FAKE_QUANTIZE_H
+#if defined(SADAM_NN_KERNELS_FAKE_QUANTIZE_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef SADAM_NN_KERNELS_FAKE_QUANTIZE_H
+#undef SADAM_NN_KERNELS_FAKE_QUANTIZE_H
 #else
-#define SADAM_KERNELS_FAKE_QUANTIZE_H
+#define SADAM_NN_KERNELS_FAKE_QUANTIZE_H
 #endif
 
 SADAM_BEGIN_FORMULAS

@@ -1,6 +1,6 @@
 // Fake quantization of a tensor: a pass for max|x|, and a pass for the rounding.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/fake_quantize.cpp"
+#define HWY_TARGET_INCLUDE "nn/kernels/fake_quantize.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -9,8 +9,8 @@
 
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/fake_quantize.h"
-#include "kernels/kernels.h"
+#include "nn/kernels/fake_quantize.h"
+#include "nn/kernels/kernels.h"
 
 SADAM_BEGIN_FORMULAS
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/every_target.h"
+#include "nn/kernels/kernels.h"
 
 namespace sadam::kernels {
 namespace {
