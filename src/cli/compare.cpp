@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/display_width.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"

@@ -6,9 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/display_width.h"
 #include "base/quantities.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/commands.h"

@@ -5,8 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/nearest.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 namespace sadam::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::cli {

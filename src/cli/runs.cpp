@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "base/display_width.h"
 #include "base/quantities.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/not_empty.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::data {

@@ -2,8 +2,7 @@
 
 #include <vector>
 
-#include "base/nearest.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "nn/qat_net.h"
 #include "nn/resnet18.h"

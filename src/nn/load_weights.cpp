@@ -13,9 +13,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/quote.h"
-#include "nn/weights/convert.h"
+#include "base/text.h"
 #include "nn/weights/safetensors.h"
+#include "nn/weights/tensor_file.h"
 
 namespace sadam::nn {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <sstream>
 
-#include "base/display_width.h"
+#include "base/text.h"
 #include "cli/program.h"
 #include "support/temporary_folder.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "nn/weights/convert.h"
+#include "nn/weights/tensor_file.h"
 #include "nn/weights/safetensors.h"
 
 namespace sadam::weights::fuzz {

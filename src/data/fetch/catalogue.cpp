@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::data {

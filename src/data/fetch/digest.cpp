@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/descriptor.h"
+#include "base/file.h"
 
 namespace sadam::data {
 namespace {

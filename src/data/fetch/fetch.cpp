@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/descriptor.h"
+#include "base/file.h"
 #include "data/fetch/digest.h"
 #include "data/fetch/download.h"
 #include "data/fetch/file_lock.h"

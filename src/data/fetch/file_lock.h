@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/descriptor.h"
+#include "base/file.h"
 
 namespace sadam::data {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "base/descriptor.h"
+#include "base/file.h"
 
 namespace sadam::data {
 

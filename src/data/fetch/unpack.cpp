@@ -15,9 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/descriptor.h"
 #include "base/file.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 namespace sadam::data {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/weights/convert.h"
+#include "nn/weights/tensor_file.h"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "nn/weights/convert.h"
 #include "nn/weights/refusal.h"
 #include "nn/weights/safetensors.h"
+#include "nn/weights/tensor_file.h"
 
 namespace sadam::weights {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "nn/weights/convert.h"
 #include "nn/weights/refusal.h"
+#include "nn/weights/tensor_file.h"
 
 namespace sadam::weights {
 namespace {

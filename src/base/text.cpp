@@ -1,4 +1,7 @@
-#include "base/nearest.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -37,8 +40,8 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
 /// "eval" for "evaluate", "prox" for "prox_sgd"; but "data" is not short for "data.name", which is another
 /// thing.
 bool is_short_for(std::string_view text, std::string_view whole) {
-  constexpr std::size_t least = 3;  // fewer letters say too little
-  if (text.size() < least || text.size() >= whole.size() || !whole.starts_with(text)) return false;
+  constexpr std::size_t kLeast = 3;  // fewer letters say too little
+  if (text.size() < kLeast || text.size() >= whole.size() || !whole.starts_with(text)) return false;
   const char next = whole[text.size()];
   return (next >= 'a' && next <= 'z') || (next >= '0' && next <= '9') || next == '_';
 }
@@ -87,7 +90,34 @@ std::vector<std::string> all_nearest(std::string_view name, std::span<const std:
   return best;
 }
 
+/// Ideographs, Hangul, full-width forms and pictures take two columns, combining marks none.
+std::size_t columns_of(char32_t c) {
+  if (c >= 0x0300 && c <= 0x036f) return 0;
+  const bool wide =
+      (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) || (c >= 0xac00 && c <= 0xd7a3) ||
+      (c >= 0xf900 && c <= 0xfaff) || (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
+      (c >= 0xffe0 && c <= 0xffe6) || (c >= 0x1f300 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3fffd);
+  return wide ? 2 : 1;
+}
+
 }  // namespace
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kLongest = 100;
+  std::string result;
+  for (const char letter : text.substr(0, kLongest)) {
+    const auto code = static_cast<unsigned char>(letter);
+    result += code >= 0x20 && code < 0x7f ? std::string(1, letter) : fmt::format("\\x{:02x}", code);
+  }
+  return fmt::format("'{}{}'", result, text.size() > kLongest ? "..." : "");
+}
+
+std::string printable(std::string_view text) {
+  std::string result(text);
+  for (auto& c : result)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return result;
+}
 
 std::string nearest(std::string_view name, std::span<const std::string> valid) {
   const auto best = all_nearest(name, valid);
@@ -95,16 +125,38 @@ std::string nearest(std::string_view name, std::span<const std::string> valid) {
 }
 
 std::string suggestion(std::string_view name, std::span<const std::string> valid) {
-  constexpr std::size_t a_few = 6;
+  constexpr std::size_t kAFew = 6;
   const auto meant = all_nearest(name, valid);
-  if (meant.size() == 1 || (meant.size() > 1 && valid.size() > a_few)) {
-    std::string list;
-    for (const auto& each : meant) list += (list.empty() ? "; did you mean '" : "' or '") + each;
-    return list + "'?";
+  if (meant.size() == 1 || (meant.size() > 1 && valid.size() > kAFew))
+    return fmt::format("; did you mean '{}'?", fmt::join(meant, "' or '"));
+  return valid.empty() ? "" : fmt::format("; valid are: {}", fmt::join(valid, ", "));
+}
+
+Glyph first_glyph(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  const std::size_t length = lead < 0x80                    ? 1
+                             : lead >= 0xc2 && lead <= 0xdf ? 2
+                             : lead >= 0xe0 && lead <= 0xef ? 3
+                             : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                                            : 0;
+  if (length <= 1 || length > text.size()) return {};
+  char32_t code = lead & (0x7fU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80U) return {};
+    code = (code << 6U) | (byte(i) & 0x3fU);
   }
-  std::string list;
-  for (const auto& each : valid) list += (list.empty() ? "; valid are: " : ", ") + each;
-  return list;
+  return {length, columns_of(code)};
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const auto glyph = first_glyph(text);
+    columns += glyph.columns;
+    text.remove_prefix(glyph.bytes);
+  }
+  return columns;
 }
 
 }  // namespace sadam::base

@@ -1,4 +1,4 @@
-#include "base/crc32.h"
+#include "base/file.h"
 
 #include <gtest/gtest.h>
 

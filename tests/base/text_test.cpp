@@ -1,10 +1,8 @@
-#include "base/nearest.h"
+#include "base/text.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
-
-#include "base/quote.h"
 
 namespace sadam::base {
 namespace {
