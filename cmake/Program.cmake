@@ -22,7 +22,7 @@ endif()
 find_package(Threads REQUIRED)
 
 # Downloading needs all three; without them `sadam data fetch` says so. libarchive reads .pth files too.
-find_package(CURL QUIET)
+find_package(CURL 7.85 QUIET) # its header API, and protocols by name
 find_package(LibArchive QUIET)
 find_package(OpenSSL QUIET COMPONENTS Crypto)
 set(SADAM_HAVE_FETCH OFF)

@@ -30,7 +30,8 @@ class TemporaryFile {
       // Where there are no locks, two writers at once are the caller's affair.
       while (::flock(file_.number(), LOCK_EX) != 0 && errno == EINTR) {
       }
-    } while (!is_still_there());  // the writer before us renamed what we had opened: it is not ours to touch
+    } while (
+        !is_named(file_, path_));  // the writer before us renamed what we had opened: it is not ours to touch
     if (::ftruncate(file_.number(), 0) != 0) throw failure("write", target_, errno);
   }
 
@@ -56,14 +57,6 @@ class TemporaryFile {
     const int number = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (number < 0) throw failure("write", target_, errno);
     return Descriptor(number);
-  }
-
-  bool is_still_there() const {
-    struct stat by_name {};
-    struct stat opened {};
-    if (::fstat(file_.number(), &opened) != 0) throw failure("write", target_, errno);
-    return ::lstat(path_.c_str(), &by_name) == 0 && by_name.st_ino == opened.st_ino &&
-           by_name.st_dev == opened.st_dev;
   }
 
   std::filesystem::path target_;
@@ -173,6 +166,14 @@ Descriptor open_descriptor(const std::filesystem::path& path, int flags) {
   } while (number < 0 && errno == EINTR);
   if (number < 0) throw failure((flags & O_ACCMODE) == O_RDONLY ? "open" : "write", path, errno);
   return Descriptor(number);
+}
+
+bool is_named(const Descriptor& file, const std::filesystem::path& path) {
+  struct stat by_name {};
+  struct stat opened {};
+  if (::fstat(file.number(), &opened) != 0) throw failure("write", path, errno);
+  return ::lstat(path.c_str(), &by_name) == 0 && by_name.st_ino == opened.st_ino &&
+         by_name.st_dev == opened.st_dev;
 }
 
 void write_all(const Descriptor& file, std::span<const std::byte> bytes, const std::filesystem::path& path) {

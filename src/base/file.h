@@ -64,6 +64,9 @@ Error failure(std::string_view verb, const std::filesystem::path& path, int code
 /// The flags are those of open(2); a new file gets the usual permissions.
 Descriptor open_descriptor(const std::filesystem::path& path, int flags);
 
+/// Whether this is the file that the name stands for: another process may have renamed or removed it.
+bool is_named(const Descriptor& file, const std::filesystem::path& path);
+
 /// `path` is for the message.
 void write_all(const Descriptor& file, std::span<const std::byte> bytes, const std::filesystem::path& path);
 

@@ -13,7 +13,6 @@
 #include "cli/not_empty.h"
 #include "cli/output_width.h"
 #include "cli/stop_signal.h"
-#include "data/check.h"
 #include "data/data_set.h"
 #include "data/fetch/fetch.h"
 #include "data/fetch/meter.h"
@@ -147,15 +146,12 @@ void list_data(const DataArguments& arguments) {
     table.add({entry.name, megabytes(entry.bytes),
                is_here(entry, arguments.root) ? entry.path_below(arguments.root).string() : "no",
                entry.title});
-  for (const auto& name : data::data_set_names()) {
-    if (std::ranges::any_of(data::catalogue(), [&](const auto& entry) { return entry.name == name; }))
-      continue;
-    const auto shape = data::shape_of(name);
-    table.add({name,
-               {},
-               "built in",
-               fmt::format("{} classes, {} pixels, made as needed", shape.classes, shape.pixels)});
-  }
+  for (const auto& set : data::known_sets())
+    if (!set.source)
+      table.add({set.name,
+                 {},
+                 "built in",
+                 fmt::format("{} classes, {} pixels, made as needed", set.classes, set.pixels)});
   std::cout << to_text(table, output_width());
 }
 

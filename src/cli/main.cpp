@@ -12,7 +12,6 @@
 #include "base/usage_error.h"
 #include "cli/commands.h"
 #include "cli/parse_failure.h"
-#include "cli/polite_threads.h"
 
 namespace {
 
@@ -55,7 +54,6 @@ std::vector<std::string> words_of(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  sadam::cli::use_polite_threads(argv);
   sadam::base::keep_freed_memory();
   using namespace sadam::cli;
   CLI::App app(kIntroduction, "sadam");

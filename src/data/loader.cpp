@@ -1,5 +1,6 @@
 #include "data/loader.h"
 
+#include <fmt/format.h>
 #include <sadam/error.h>
 
 #include <algorithm>
@@ -53,8 +54,7 @@ class Loader::Workers {
 
   void start(std::size_t epoch, std::size_t first_batch) {
     if (first_batch > batches())
-      throw Error("an epoch cannot begin at batch " + std::to_string(first_batch) + ": it has " +
-                  std::to_string(batches()) + ".");
+      throw Error(fmt::format("an epoch cannot begin at batch {}: it has {}.", first_batch, batches()));
     auto order =
         options_.shuffle ? shuffled_order(count_, options_.seed, epoch) : std::vector<std::uint32_t>();
     std::unique_lock lock(mutex_);
@@ -226,8 +226,10 @@ NormalizationTable normalization_table(const Normalization& normalization) {
     const auto mean = normalization.mean[channel];
     const auto deviation = normalization.deviation[channel];
     if (!std::isfinite(mean) || !std::isfinite(deviation) || !(deviation > 0))
-      throw Error("a loader cannot normalise with mean " + std::to_string(mean) + " and deviation " +
-                  std::to_string(deviation) + ": the mean must be finite, the deviation finite and above 0.");
+      throw Error(
+          fmt::format("a loader cannot normalise with mean {} and deviation {}: the mean must be finite, the "
+                      "deviation finite and above 0.",
+                      mean, deviation));
     for (std::size_t byte = 0; byte < 256; ++byte)
       table[channel][byte] = (static_cast<float>(byte) / 255.0f - mean) / deviation;
   }
@@ -237,8 +239,7 @@ NormalizationTable normalization_table(const Normalization& normalization) {
 const LoaderOptions& checked_options(const LoaderOptions& options) {
   if (options.batch < 1) throw Error("a batch of 0 images was asked for: it must have at least 1.");
   if (options.threads < 1)
-    throw Error("a loader with " + std::to_string(options.threads) +
-                " threads was asked for: it needs at least 1.");
+    throw Error(fmt::format("a loader with {} threads was asked for: it needs at least 1.", options.threads));
   if (options.ahead < 1)
     throw Error("a loader that makes 0 batches ahead was asked for: it needs at least 1.");
   return options;
@@ -246,8 +247,7 @@ const LoaderOptions& checked_options(const LoaderOptions& options) {
 
 std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint64_t epoch) {
   if (count > std::numeric_limits<std::uint32_t>::max())
-    throw Error("a set of " + std::to_string(count) +
-                " images is too large to shuffle: 4294967295 is the most.");
+    throw Error(fmt::format("a set of {} images is too large to shuffle: 4294967295 is the most.", count));
   std::vector<std::uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0u);
   Random random(seed, Purpose::shuffle, epoch);

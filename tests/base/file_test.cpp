@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "support/files.h"
+#include "support/process.h"
 
 namespace sadam::base {
 namespace {
@@ -21,13 +21,6 @@ using sadam::testing::write_text;
 
 std::string as_string(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 TEST(ReadFile, GivesAllBytes) {
@@ -70,7 +63,7 @@ TEST(WriteFileAtomically, WritesAndReplaces) {
   EXPECT_EQ("the second", text_of_file(folder / "x"));
   write_file_atomically(folder / "x", "");
   EXPECT_EQ("", text_of_file(folder / "x"));
-  EXPECT_EQ(std::vector<std::string>{"x"}, names_in(folder.path()));
+  EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
 }
 
 TEST(WriteFileAtomically, WhatAKilledWriterLeftIsWrittenOver) {
@@ -78,7 +71,7 @@ TEST(WriteFileAtomically, WhatAKilledWriterLeftIsWrittenOver) {
   write_text(folder / "x.tmp", "the longer remains of a process that was killed");
   write_file_atomically(folder / "x", "whole");
   EXPECT_EQ("whole", text_of_file(folder / "x"));
-  EXPECT_EQ(std::vector<std::string>{"x"}, names_in(folder.path()));
+  EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
 }
 
 TEST(WriteFileAtomically, AFullDiskLeavesTheEarlierFile) {
@@ -92,7 +85,7 @@ TEST(WriteFileAtomically, AFullDiskLeavesTheEarlierFile) {
   });
   EXPECT_EQ(0, child.status());
   EXPECT_EQ("earlier", text_of_file(path));
-  EXPECT_EQ(std::vector<std::string>{"x"}, names_in(folder.path()));
+  EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
 }
 
 TEST(WriteFileAtomically, AFolderThatCannotBeWrittenIsNamed) {
@@ -128,7 +121,7 @@ TEST(WriteFileAtomically, AProcessKilledAtAnyMomentLeavesAWholeFile) {
       }
       return 0;
     });
-    std::this_thread::sleep_for(sadam::testing::moment(round));
+    std::this_thread::sleep_for(sadam::testing::random_moment());
     child.kill();
     const auto found = text_of_file(path);
     EXPECT_TRUE(found == a || found == b) << found.size() << " bytes";
@@ -152,7 +145,7 @@ TEST(WriteFileAtomically, OfTwoWritersAtOnceOneWinsWhole) {
   }
   first.join();
   second.join();
-  EXPECT_EQ(std::vector<std::string>{"x"}, names_in(folder.path()));
+  EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
 }
 
 }  // namespace

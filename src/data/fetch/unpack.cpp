@@ -156,7 +156,7 @@ class Unpacking {
 
 void unpack(const fs::path& archive, const fs::path& place, const Watch& watch) {
   const std::string folder = place.filename();
-  const HiddenFolder hidden(place.parent_path() / ("." + folder + ".unpacking"));
+  const HiddenFolder hidden(place.parent_path() / fmt::format(".{}.unpacking", folder));
   Unpacking(archive, hidden.path(), folder, watch).run();
   if (!fs::is_directory(hidden.path() / folder))
     throw Error(
