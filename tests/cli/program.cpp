@@ -12,6 +12,10 @@
 #include <stdexcept>
 #include <thread>
 
+#ifdef SADAM_CLI_BY_FORK
+#include "cli/command.h"
+#endif
+
 namespace sadam::cli {
 namespace {
 
@@ -38,7 +42,8 @@ void redirect(const std::filesystem::path& path, int to) {
 
 }  // namespace
 
-Background::Background(const Arguments& arguments) : out_(temporary_file()), err_(temporary_file()) {
+Background::Background(const Arguments& arguments, Start start)
+    : out_(temporary_file()), err_(temporary_file()) {
   const char* const program = std::getenv("SADAM_PROGRAM");
   if (program == nullptr) throw std::runtime_error("set SADAM_PROGRAM to the program's path, as ctest does");
   std::vector<std::string> words = {program};
@@ -50,6 +55,11 @@ Background::Background(const Arguments& arguments) : out_(temporary_file()), err
   if (process_ != 0) return;
   redirect(out_, 1);
   redirect(err_, 2);
+#ifdef SADAM_CLI_BY_FORK
+  if (start == Start::by_fork) ::_exit(run(static_cast<int>(words.size()), pointers.data()));
+#else
+  static_cast<void>(start);
+#endif
   ::execv(pointers[0], pointers.data());
   ::_exit(127);
 }
@@ -74,6 +84,10 @@ std::string Background::in_proc(const std::string& file) const {
 }
 
 Ended run_program(const Arguments& arguments) { return Background(arguments).wait(); }
+
+Ended execute_program(const Arguments& arguments) {
+  return Background(arguments, Background::Start::by_exec).wait();
+}
 
 Ended run_and_signal(const Arguments& arguments, std::chrono::milliseconds after, int signal) {
   Background program(arguments);

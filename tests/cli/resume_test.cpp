@@ -13,11 +13,6 @@
 namespace sadam::cli {
 namespace {
 
-std::string bytes_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // The events, without what differs between two runs of one recipe: times and memory.
 std::vector<nlohmann::json> events_in(const std::filesystem::path& run) {
   std::vector<nlohmann::json> events;
@@ -47,7 +42,7 @@ std::string weights_of(const std::filesystem::path& run) {
   const auto file = run / "weights.safetensors";
   const auto ended = run_program({"export", run.string(), file.string()});
   EXPECT_EQ(ended.status, 0) << ended.err;
-  return bytes_of(file);
+  return text_of_file(file);
 }
 
 class Resume : public testing::Test {

@@ -17,20 +17,10 @@
 
 namespace sadam::testing {
 
-<<<<<<<< HEAD:tests/support/files.h
 using sadam::TemporaryFolder;
+using sadam::text_of_file;
+using sadam::write_text;
 
-inline void write_text(const std::filesystem::path& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
-
-inline std::string text_of_file(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
-
-========
->>>>>>>> 7609b2f (One table of data sets; fewer files in data, base and nn; curl's own limits and headers; one start of the program instead of two):tests/support/process.h
 /// Another process that runs `work` and ends with the status it returns (99 for an exception).
 class Child {
  public:
@@ -75,20 +65,11 @@ inline void limit_file_size(rlim_t bytes) {
 /// From here on this process is nobody, if it was root, whom no permission stops.
 inline bool give_up_root() { return ::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0); }
 
-<<<<<<<< HEAD:tests/support/files.h
-/// When to kill a child: half a millisecond to 20 ms from now, another moment for each round, the same ones
-/// on every run of the tests.
-inline std::chrono::microseconds moment(int round) {
-  std::minstd_rand random(static_cast<unsigned>(round) + 1);
-  random.discard(10);  // the first numbers of neighbouring seeds are alike
-  return std::chrono::microseconds(500 + random() % 19500);
-========
 /// A while to wait before something is killed: another one each time, and the same ones in every run of the
 /// tests.
 inline std::chrono::microseconds random_moment() {
   static std::mt19937 generator(1);
   return std::chrono::microseconds(500 + generator() % 19500);
->>>>>>>> 7609b2f (One table of data sets; fewer files in data, base and nn; curl's own limits and headers; one start of the program instead of two):tests/support/process.h
 }
 
 }  // namespace sadam::testing

@@ -15,7 +15,6 @@
 #include <string_view>
 
 namespace sadam {
-namespace testing {
 
 inline void write_text(const std::filesystem::path& path, std::string_view content) {
   std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
@@ -25,8 +24,6 @@ inline std::string text_of_file(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
-
-}  // namespace testing
 
 class TemporaryFolder {
  public:
@@ -60,7 +57,7 @@ class TemporaryFolder {
   std::filesystem::path write(const std::string& name, std::string_view text) const {
     auto path = path_ / name;
     std::filesystem::create_directories(path.parent_path());
-    testing::write_text(path, text);
+    write_text(path, text);
     return path;
   }
   std::filesystem::path write(const std::string& name, std::span<const std::byte> bytes) const {
@@ -70,9 +67,5 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-namespace testing {
-using sadam::TemporaryFolder;
-}  // namespace testing
 
 }  // namespace sadam

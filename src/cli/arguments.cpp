@@ -1,4 +1,4 @@
-#include "cli/run_argument.h"
+#include "cli/arguments.h"
 
 #include <algorithm>
 #include <system_error>
@@ -12,7 +12,7 @@ void check_root(const std::filesystem::path& root) {
   std::error_code trouble;
   const auto kind = std::filesystem::status(root, trouble).type();
   if (kind != std::filesystem::file_type::directory && kind != std::filesystem::file_type::not_found)
-    throw Error(root.string() + " is not a folder that can be read: correct --root.");
+    throw Error(fmt::format("{} is not a folder that can be read: correct --root.", root.string()));
 }
 
 void check_run_name(const std::string& name) {
@@ -20,8 +20,8 @@ void check_run_name(const std::string& name) {
     const auto code = static_cast<unsigned char>(letter);
     return code < 0x20 || code == 0x7f;
   };
-  const auto refuse = [&](const std::string& why) {
-    throw UsageError("--name " + base::in_quotes(name) + " " + why);
+  const auto refuse = [&](std::string_view why) {
+    throw UsageError(fmt::format("--name {} {}", base::in_quotes(name), why));
   };
   if (std::any_of(name.begin(), name.end(), is_control))
     refuse("has a control character in it; take it out.");
