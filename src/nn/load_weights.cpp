@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sadam/error.h>
 #include <torch/nn/module.h>
 
@@ -54,10 +56,7 @@ bool holds_weights(weights::DType dtype) {
 }
 
 std::string shape_text(std::span<const std::int64_t> shape) {
-  if (shape.empty()) return "scalar";
-  std::string text;
-  for (const auto size : shape) text += (text.empty() ? "" : "×") + std::to_string(size);
-  return text;
+  return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "×"));
 }
 
 std::string type_text(const at::Tensor& tensor) {
@@ -77,10 +76,10 @@ std::string type_text(const at::Tensor& tensor) {
 std::string difference(const weights::Tensor& from, const at::Tensor& to) {
   const std::span<const std::int64_t> shape(to.sizes().data(), to.sizes().size());
   if (!std::ranges::equal(from.shape, shape)) {
-    return "file " + shape_text(from.shape) + ", model " + shape_text(shape);
+    return fmt::format("file {}, model {}", shape_text(from.shape), shape_text(shape));
   }
   if (is_count(from.name) || holds_weights(from.dtype) == to.is_floating_point()) return "";
-  return "file " + std::string(weights::name(from.dtype)) + ", model " + type_text(to);
+  return fmt::format("file {}, model {}", weights::name(from.dtype), type_text(to));
 }
 
 LoadReport compare(const NamedTensors& state, const TensorsByName& tensors, const weights::TensorFile& file) {
@@ -94,7 +93,7 @@ LoadReport compare(const NamedTensors& state, const TensorsByName& tensors, cons
       continue;
     }
     const auto text = difference(*found->second, value);
-    if (!text.empty()) report.mis_shaped.push_back(name + ": " + text);
+    if (!text.empty()) report.mis_shaped.push_back(fmt::format("{}: {}", name, text));
   }
   for (const auto& tensor : file.tensors) {
     if (!known.contains(tensor.name)) report.unexpected.push_back(tensor.name);
@@ -112,10 +111,10 @@ bool forgive_last_layer(LoadReport& report) {
 
 /// "3 missing ('a', 'b', 'c')", with the first ten names.
 std::string listed(std::string_view kind, std::span<const std::string> names) {
-  constexpr std::size_t most = 10;
-  std::string text = std::to_string(names.size()) + " " + std::string(kind) + " (";
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return text + (names.size() > most ? ", …)" : ")");
+  constexpr std::size_t kMost = 10;
+  const auto shown = names.first(std::min(kMost, names.size()));
+  return fmt::format("{} {} ({}{})", names.size(), kind, fmt::join(shown, ", "),
+                     names.size() > kMost ? ", …" : "");
 }
 
 std::string sentence_about(const LoadReport& report, const std::string& source) {
@@ -125,9 +124,8 @@ std::string sentence_about(const LoadReport& report, const std::string& source) 
   if (!report.missing.empty()) parts.push_back(listed("missing", report.missing));
   if (!quoted.empty()) parts.push_back(listed("unexpected", quoted));
   if (!report.mis_shaped.empty()) parts.push_back(listed("mis-shaped", report.mis_shaped));
-  std::string text = source + " does not fit the model: ";
-  for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : "; ") + parts[i];
-  return text + "; use weights of this network with as many classes.";
+  return fmt::format("{} does not fit the model: {}; use weights of this network with as many classes.",
+                     source, fmt::join(parts, "; "));
 }
 
 at::ScalarType scalar_type(weights::DType dtype) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -51,6 +52,7 @@ Background::Background(const Arguments& arguments, Start start)
   std::vector<char*> pointers;
   for (auto& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  std::fflush(nullptr);  // or the fork would print what waits to be printed here
   process_ = ::fork();
   if (process_ != 0) return;
   redirect(out_, 1);
