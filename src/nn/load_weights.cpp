@@ -82,8 +82,22 @@ std::string difference(const weights::Tensor& from, const at::Tensor& to) {
   return fmt::format("file {}, model {}", weights::name(from.dtype), type_text(to));
 }
 
-LoadReport compare(const NamedTensors& state, const TensorsByName& tensors, const weights::TensorFile& file) {
-  LoadReport report;
+/// How a file differs from the parameters and buffers of a network.
+struct Differences {
+  /// What the network has and the file has not; never num_batches_tracked, which old files lack and nothing
+  /// depends on.
+  std::vector<std::string> missing;
+  std::vector<std::string> unexpected;  ///< what the file has and the network has not
+  /// "fc.weight: file 1000×512, model 100×512", or "fc.weight: file int64, model float32" where integers meet
+  /// real numbers; num_batches_tracked may be either
+  std::vector<std::string> mis_shaped;
+
+  bool fits() const { return missing.empty() && unexpected.empty() && mis_shaped.empty(); }
+};
+
+Differences compare(const NamedTensors& state, const TensorsByName& tensors,
+                    const weights::TensorFile& file) {
+  Differences report;
   std::unordered_set<std::string_view> known;
   for (const auto& [name, value] : state) {
     known.insert(name);
@@ -102,7 +116,7 @@ LoadReport compare(const NamedTensors& state, const TensorsByName& tensors, cons
 }
 
 /// Takes the last layer out of a report; true if it was in it.
-bool forgive_last_layer(LoadReport& report) {
+bool forgive_last_layer(Differences& report) {
   const auto forgiven = std::erase_if(report.missing, in_last_layer) +
                         std::erase_if(report.unexpected, in_last_layer) +
                         std::erase_if(report.mis_shaped, in_last_layer);
@@ -117,7 +131,7 @@ std::string listed(std::string_view kind, std::span<const std::string> names) {
                      names.size() > kMost ? ", …" : "");
 }
 
-std::string sentence_about(const LoadReport& report, const std::string& source) {
+std::string sentence_about(const Differences& report, const std::string& source) {
   std::vector<std::string> quoted;  // names from outside
   for (const auto& name : report.unexpected) quoted.push_back(base::in_quotes(name));
   std::vector<std::string> parts;
@@ -167,10 +181,6 @@ at::Tensor tensor_of(const weights::Tensor& from) {
 }
 
 }  // namespace
-
-LoadReport compare_weights(const torch::nn::Module& model, const weights::TensorFile& file) {
-  return compare(state_of(model), by_name(file), file);
-}
 
 std::vector<std::string> load_weights(torch::nn::Module& model, const weights::TensorFile& file,
                                       const LoadOptions& options) {

@@ -67,12 +67,6 @@ std::optional<DType> from_storage_class(std::string_view text) {
   return find_dtype(&DTypeRow::storage_class, text);
 }
 
-const Tensor* find(const TensorFile& file, std::string_view name) {
-  const auto found = std::find_if(file.tensors.begin(), file.tensors.end(),
-                                  [&](const Tensor& tensor) { return tensor.name == name; });
-  return found == file.tensors.end() ? nullptr : &*found;
-}
-
 std::optional<std::size_t> byte_count(std::span<const std::int64_t> shape, DType dtype) {
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; }))
     return std::nullopt;

@@ -60,9 +60,6 @@ struct TensorFile {
   std::vector<OwnedBytes> owned;
 };
 
-/// The tensor of that name, or nullptr.
-const Tensor* find(const TensorFile& file, std::string_view name);
-
 /// Bytes that a shape takes; nothing if a size is negative or the product does not fit.
 std::optional<std::size_t> byte_count(std::span<const std::int64_t> shape, DType dtype);
 
