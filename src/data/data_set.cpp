@@ -74,6 +74,8 @@ template <class... Functions>
 struct ForEach : Functions... {
   using Functions::operator()...;
 };
+template <class... Functions>
+ForEach(Functions...) -> ForEach<Functions...>;  // clang 14 asks for it
 
 // ---- Opening.
 
