@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "support/process.h"
+#include "support/files.h"
 
 namespace sadam::base {
 namespace {
@@ -121,7 +121,7 @@ TEST(WriteFileAtomically, AProcessKilledAtAnyMomentLeavesAWholeFile) {
       }
       return 0;
     });
-    std::this_thread::sleep_for(sadam::testing::random_moment());
+    std::this_thread::sleep_for(sadam::testing::moment(round));
     child.kill();
     const auto found = text_of_file(path);
     EXPECT_TRUE(found == a || found == b) << found.size() << " bytes";

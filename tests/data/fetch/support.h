@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/process.h"
+#include "support/files.h"
 #include "support/refusal.h"
 #include "support/temporary_folder.h"
 

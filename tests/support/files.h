@@ -1,4 +1,4 @@
-// A process of a test's own, which may be killed or kept from doing things.
+// For tests of files: a folder that goes away, the sentence of a refusal, a process that may be killed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -65,11 +65,12 @@ inline void limit_file_size(rlim_t bytes) {
 /// From here on this process is nobody, if it was root, whom no permission stops.
 inline bool give_up_root() { return ::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0); }
 
-/// A while to wait before something is killed: another one each time, and the same ones in every run of the
-/// tests.
-inline std::chrono::microseconds random_moment() {
-  static std::mt19937 generator(1);
-  return std::chrono::microseconds(500 + generator() % 19500);
+/// When to kill a child: half a millisecond to 20 ms from now, another moment for each round, the same ones
+/// on every run of the tests.
+inline std::chrono::microseconds moment(int round) {
+  std::minstd_rand random(static_cast<unsigned>(round) + 1);
+  random.discard(10);  // the first numbers of neighbouring seeds are alike
+  return std::chrono::microseconds(500 + random() % 19500);
 }
 
 }  // namespace sadam::testing
