@@ -112,14 +112,6 @@ bool is_legacy(Bytes file) {
   return text.starts_with('\x80') && text.ends_with(kLegacyMagic) && text.size() == kLegacyMagic.size() + 2;
 }
 
-Bytes checked_storage(const PickledStorage& storage, Bytes bytes) {
-  if (bytes.size() % size(storage.dtype) != 0 || bytes.size() / size(storage.dtype) != storage.count) {
-    throw Error(fmt::format("the storage {} has {} bytes, which does not fit its {} elements of {}",
-                            in_quotes(storage.key), bytes.size(), storage.count, name(storage.dtype)));
-  }
-  return bytes;
-}
-
 /// Puts names, views and storages together. `storages` are in the order of the unpickler's.
 TensorFile assemble(const Unpickler& pickle, const Value& root, const std::vector<Bytes>& storages,
                     std::size_t file_size) {
@@ -235,6 +227,14 @@ std::string root_of(const Records& records) {
   }
   if (found.empty()) throw Error("the zip archive has no data.pkl, so torch.save did not write it");
   return found;
+}
+
+Bytes checked_storage(const PickledStorage& storage, Bytes bytes) {
+  if (bytes.size() % size(storage.dtype) != 0 || bytes.size() / size(storage.dtype) != storage.count) {
+    throw Error(fmt::format("the storage {} has {} bytes, which does not fit its {} elements of {}",
+                            in_quotes(storage.key), bytes.size(), storage.count, name(storage.dtype)));
+  }
+  return bytes;
 }
 
 TensorFile read_zip_layout(Bytes file) {

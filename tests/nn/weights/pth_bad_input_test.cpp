@@ -17,6 +17,10 @@ std::string refused_pth(const std::string& file) {
 std::string refused_state(const std::string& value) { return refused_pth(zip_pth(pickle(value))); }
 
 class PthViews : public ::testing::TestWithParam<bool> {
+  void SetUp() override {
+    if (!GetParam()) SADAM_NEEDS_ARCHIVE();
+  }
+
  public:
   static std::string refused_tensor(const BuiltTensor& tensor) {
     return refused_pth(pth({tensor}, GetParam()));
@@ -84,6 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, PthViews, ::testing::Bool(),
                          [](const auto& layout) { return layout.param ? "legacy" : "zip"; });
 
 TEST(PthRefuses, WhatIsNotAStateDict) {
+  SADAM_NEEDS_ARCHIVE();
   EXPECT_EQ(refused_state("]"), "the file holds a list, not a state dict of tensors");
   EXPECT_TRUE(
       says(refused_state("}" + text("epoch") + "K\3s"), "the entry 'epoch' is an integer, not a tensor"));
@@ -92,6 +97,7 @@ TEST(PthRefuses, WhatIsNotAStateDict) {
 }
 
 TEST(PthRefuses, PicklesThatMakeNoSense) {
+  SADAM_NEEDS_ARCHIVE();
   const std::vector<std::string> bad{"",
                                      "t",
                                      "u",
@@ -126,12 +132,14 @@ TEST(PthRefuses, PicklesThatMakeNoSense) {
 }
 
 TEST(PthRefuses, DeepAndCyclicPicklesWithoutHarm) {
+  SADAM_NEEDS_ARCHIVE();
   EXPECT_FALSE(refused_state(std::string(200'000, ']') + std::string(199'999, 'a')).empty());
   EXPECT_FALSE(refused_state(std::string(100'000, '(')).empty());
   EXPECT_FALSE(refused_state("]q" + std::string(1, '\0') + "h" + std::string(1, '\0') + "a").empty());
 }
 
 TEST(PthRefuses, PicklesThatGrowWithoutEnd) {
+  SADAM_NEEDS_ARCHIVE();
   // A list of many pairs, made into a dict again and again.
   std::string value = "]q\1(";
   for (int i = 0; i < 10'000; ++i) value += "NN\x86";
@@ -142,6 +150,7 @@ TEST(PthRefuses, PicklesThatGrowWithoutEnd) {
 }
 
 TEST(PthRefuses, DamagedArchives) {
+  SADAM_NEEDS_ARCHIVE();
   const auto tensor = counting(2, {2}, {1});
   const auto state = pickled_state({tensor}, false);
   EXPECT_TRUE(says(refused_pth(zip_archive({})), "does not begin"));
@@ -157,6 +166,7 @@ TEST(PthRefuses, DamagedArchives) {
 
 /// A small file that would grow to fill the memory.
 TEST(PthRefuses, CompressedArchives) {
+  SADAM_NEEDS_ARCHIVE();
   std::string packed(100'000, '\0');
   z_stream stream{};
   std::string zeros(1'000'000, '\0');
@@ -181,6 +191,7 @@ TEST(PthRefuses, CompressedArchives) {
 }
 
 TEST(PthVersions, ARecordsFolderMayHaveAnyName) {
+  SADAM_NEEDS_ARCHIVE();
   const auto tensor = counting(2, {2}, {1});
   auto file = zip_archive(
       {{"modèle/data.pkl", pickled_state({tensor}, false)}, {"modèle/data/0", tensor.storage.data}});
@@ -207,6 +218,12 @@ TEST(PthRefuses, StoragesThatAreMissingOrNotWantedInTheOldLayout) {
   EXPECT_TRUE(says(refused_pth(legacy_pth(state, {tensor.storage, tensor.storage})), "twice"));
   EXPECT_TRUE(says(refused_pth(legacy_pth(pickle("}"), {tensor.storage})), "no tensor uses"));
 }
+
+#ifndef SADAM_HAVE_ARCHIVE
+TEST(PthRefuses, ArchivesWhereThereIsNoLibarchiveWithAWayOut) {
+  EXPECT_TRUE(says(refused_pth(zip_pth(pickle("}"))), "save the weights as safetensors"));
+}
+#endif
 
 }  // namespace
 }  // namespace sadam::weights

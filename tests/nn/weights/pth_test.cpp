@@ -53,7 +53,11 @@ void expect_tensor(const TensorFile& file, const std::string& name, const Shape&
   EXPECT_EQ(to_float32(*tensor), values);
 }
 
-class Pth : public ::testing::TestWithParam<const char*> {};
+class Pth : public ::testing::TestWithParam<const char*> {
+  void SetUp() override {
+    if (GetParam() == std::string("zip")) SADAM_NEEDS_ARCHIVE();
+  }
+};
 
 TEST_P(Pth, AStateDictOfTorchIsRead) {
   const auto bytes = fixture("state_dict_" + std::string(GetParam()) + ".pth");
@@ -147,6 +151,7 @@ TEST(PthVersions, Python2AndTorchOf2017AreRead) {
 }
 
 TEST(PthVersions, Protocol4IsRead) {
+  SADAM_NEEDS_ARCHIVE();
   const BuiltStorage storage{.count = 1, .data = elements<float>({4})};
   const auto stack_global = [](const std::string& module, const std::string& name) {
     return text(module) + text(name) + "\x93";
@@ -163,6 +168,7 @@ TEST(PthVersions, Protocol4IsRead) {
 
 /// Files of more than 4 GB: the numbers are in an extra field of each entry and in a second end record.
 TEST(PthVersions, SixtyFourBitArchivesAreRead) {
+  SADAM_NEEDS_ARCHIVE();
   const auto tensor = counting(2, {2}, {1});
   const auto narrow = pth({tensor}, false);
   const auto read_u32 = [&](std::size_t at) {
@@ -197,6 +203,7 @@ TEST(PthVersions, SixtyFourBitArchivesAreRead) {
 }
 
 TEST(PthVersions, TiedTensorsShareAStorage) {
+  SADAM_NEEDS_ARCHIVE();
   auto first = counting(3, {3}, {1});
   auto second = counting(3, {2}, {1}, 1);
   second.name = "v";
@@ -207,6 +214,7 @@ TEST(PthVersions, TiedTensorsShareAStorage) {
 }
 
 TEST(PthRefuses, CallsByName) {
+  SADAM_NEEDS_ARCHIVE();
   for (const auto& [module, name] : {std::pair("os", "system"),
                                      {"posix", "system"},
                                      {"builtins", "eval"},
@@ -224,6 +232,7 @@ TEST(PthRefuses, CallsByName) {
 }
 
 TEST(PthRefuses, AWholeModuleByTheNameOfItsClass) {
+  SADAM_NEEDS_ARCHIVE();
   const auto bytes = fixture("module.pth");
   EXPECT_TRUE(says(refusal([&] { read_pth(bytes_of(bytes)); }), "the file asks to call '__main__.Net'"));
 }
