@@ -13,8 +13,8 @@
 #include "cli/command.h"
 #include "report/recipe_values.h"
 #include "train/setup.h"
-#include "train/trainer.h"
 #include "train/trained_run.h"
+#include "train/trainer.h"
 
 namespace sadam::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/usage_error.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
-#include "train/trainer.h"
 #include "train/trained_run.h"
+#include "train/trainer.h"
 
 namespace sadam::cli {
 namespace {

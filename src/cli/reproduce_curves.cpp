@@ -8,7 +8,6 @@
 #include "cli/reproduce.h"
 #include "reproduce/execute.h"
 #include "reproduce/figures.h"
-#include "reproduce/plan.h"
 
 namespace sadam::cli {
 namespace {

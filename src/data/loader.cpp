@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <cstdint>
@@ -50,7 +49,6 @@ class Loader::Workers {
   }
 
   std::size_t batches() const { return (count_ + options_.batch - 1) / options_.batch; }
-  double waited_seconds() const { return waited_seconds_; }
 
   void start(std::size_t epoch, std::size_t first_batch) {
     if (first_batch > batches())
@@ -130,10 +128,7 @@ class Loader::Workers {
   }
 
   void wait_for(std::unique_lock<std::mutex>& lock, const Slot& slot) {
-    if (slot.missing == 0) return;
-    const auto before = std::chrono::steady_clock::now();
     for_caller_.wait(lock, [&] { return slot.missing == 0; });
-    waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   }
 
   bool work_to_do() const {
@@ -206,7 +201,6 @@ class Loader::Workers {
   std::size_t claimed_batch_ = 0;        ///< from which the next share is taken
   std::size_t claimed_images_ = 0;       ///< of that batch
   std::size_t busy_ = 0;                 ///< workers with a share
-  double waited_seconds_ = 0;            ///< the caller's alone
 
   std::vector<std::jthread> threads_;  ///< last: they stop and are joined before anything else goes
 };
@@ -218,7 +212,6 @@ Loader::~Loader() = default;
 std::size_t Loader::batches() const { return workers_->batches(); }
 void Loader::start(std::size_t epoch, std::size_t first_batch) { workers_->start(epoch, first_batch); }
 bool Loader::next(Batch& batch) { return workers_->next(batch); }
-double Loader::waited_seconds() const { return workers_->waited_seconds(); }
 
 NormalizationTable normalization_table(const Normalization& normalization) {
   NormalizationTable table;

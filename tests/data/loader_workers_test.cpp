@@ -152,20 +152,5 @@ TEST(Loader, BuffersAreUsedAgain) {
   EXPECT_EQ(3u, buffers.size());  // one in each of two slots, one with the caller
 }
 
-TEST(Loader, WaitingIsCounted) {
-  const auto images = std::make_shared<GatedSet>(1);
-  Loader loader(images, loader_options(1));
-  EXPECT_EQ(0, loader.waited_seconds());
-  loader.start(0);
-  std::thread opener([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    images->open();
-  });
-  Batch batch;
-  loader.next(batch);
-  opener.join();
-  EXPECT_GT(loader.waited_seconds(), 0);
-}
-
 }  // namespace
 }  // namespace sadam::data
