@@ -1,5 +1,5 @@
 # What the readers, the writers and the program `sadam` need beyond the library. All of it is header-only or optional,
-# but for libjpeg, so that it can come from a prefix where nothing can be installed.
+# but for libjpeg and zlib, so that it can come from a prefix where nothing can be installed.
 add_library(sadam_headers INTERFACE)
 foreach(header nlohmann/json.hpp toml++/toml.h CLI/CLI.hpp fmt/format.h)
   string(MAKE_C_IDENTIFIER ${header} name)
@@ -15,10 +15,14 @@ find_package(JPEG QUIET)
 if(NOT JPEG_FOUND)
   list(APPEND sadam_missing libjpeg)
 endif()
+find_package(ZLIB QUIET)
+if(NOT ZLIB_FOUND)
+  list(APPEND sadam_missing zlib)
+endif()
 find_package(Threads REQUIRED)
 
-# Downloading needs all three; without them `sadam data fetch` says so.
-find_package(CURL QUIET)
+# Downloading needs all three; without them `sadam data fetch` says so. libarchive reads .pth files too.
+find_package(CURL 7.85 QUIET) # its header API, and protocols by name
 find_package(LibArchive QUIET)
 find_package(OpenSSL QUIET COMPONENTS Crypto)
 set(SADAM_HAVE_FETCH OFF)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/cuda/kernels.h"
+#include "nn/kernels/kernels.h"
 #include "turns.h"
 
 namespace sadam::bench {

@@ -13,9 +13,9 @@ namespace sadam::base {
 /// system when they are freed, and the next step pays a fault for each of their pages.
 inline void keep_freed_memory() {
 #ifdef __GLIBC__
-  constexpr int no_tensor_is_larger = 1 << 30;
-  mallopt(M_MMAP_THRESHOLD, no_tensor_is_larger);
-  mallopt(M_TRIM_THRESHOLD, no_tensor_is_larger);
+  constexpr int kNoTensorIsLarger = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kNoTensorIsLarger);
+  mallopt(M_TRIM_THRESHOLD, kNoTensorIsLarger);
 #endif
 }
 

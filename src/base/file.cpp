@@ -1,20 +1,20 @@
 #include "base/file.h"
 
-#include <ftw.h>
-
-#include <cstdio>
-
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <ftw.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
-
-#include "base/descriptor.h"
+#include <system_error>
 
 namespace sadam::base {
 namespace {
@@ -30,7 +30,8 @@ class TemporaryFile {
       // Where there are no locks, two writers at once are the caller's affair.
       while (::flock(file_.number(), LOCK_EX) != 0 && errno == EINTR) {
       }
-    } while (!is_still_there());  // the writer before us renamed what we had opened: it is not ours to touch
+    } while (
+        !is_named(file_, path_));  // the writer before us renamed what we had opened: it is not ours to touch
     if (::ftruncate(file_.number(), 0) != 0) throw failure("write", target_, errno);
   }
 
@@ -58,14 +59,6 @@ class TemporaryFile {
     return Descriptor(number);
   }
 
-  bool is_still_there() const {
-    struct stat by_name {};
-    struct stat opened {};
-    if (::fstat(file_.number(), &opened) != 0) throw failure("write", target_, errno);
-    return ::lstat(path_.c_str(), &by_name) == 0 && by_name.st_ino == opened.st_ino &&
-           by_name.st_dev == opened.st_dev;
-  }
-
   std::filesystem::path target_;
   std::filesystem::path path_;
   Descriptor file_;
@@ -80,11 +73,11 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   if (::fstat(file.number(), &status) != 0) throw failure("read", path, errno);
   // A folder has no bytes, and a device such as /dev/zero no end.
   if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
-    throw Error("cannot read " + path.string() + ": it is not a regular file.");
+    throw Error(fmt::format("cannot read {}: it is not a regular file.", path.string()));
   // The size is a hint only: it may change while we read, and some files have none. One byte more lets the
   // end be seen without growing.
-  constexpr std::size_t at_least = 4096;
-  std::vector<std::byte> bytes(std::max(at_least, static_cast<std::size_t>(status.st_size) + 1));
+  constexpr std::size_t kAtLeast = 4096;
+  std::vector<std::byte> bytes(std::max(kAtLeast, static_cast<std::size_t>(status.st_size) + 1));
   std::size_t length = 0;
   while (true) {
     const auto got = ::read(file.number(), bytes.data() + length, bytes.size() - length);
@@ -116,22 +109,94 @@ std::filesystem::path writable_target(const std::filesystem::path& path) {
   std::error_code failure;
   const auto kind = std::filesystem::status(path, failure).type();
   if (kind == std::filesystem::file_type::directory)
-    throw Error(path.string() + " is a folder: name a file in it.");
+    throw Error(fmt::format("{} is a folder: name a file in it.", path.string()));
   if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found)
-    throw Error(path.string() + " is no regular file, and would be replaced by one: name another.");
+    throw Error(
+        fmt::format("{} is no regular file, and would be replaced by one: name another.", path.string()));
   const std::unique_ptr<char, decltype(&std::free)> end(::realpath(path.c_str(), nullptr), &std::free);
   return end ? std::filesystem::path(end.get()) : path;
 }
 
 void remove_folder(const std::filesystem::path& path) {
-  constexpr int open_folders = 16;
+  constexpr int kOpenFolders = 16;
   ::nftw(
       path.c_str(),
       [](const char* each, const struct stat*, int, FTW*) {
         std::remove(each);
         return 0;  // go on with the rest
       },
-      open_folders, FTW_DEPTH | FTW_PHYS);
+      kOpenFolders, FTW_DEPTH | FTW_PHYS);
+}
+
+std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before) {
+  return static_cast<std::uint32_t>(
+      ::crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) {
+  static constexpr auto kTable = [] {
+    std::array<std::uint32_t, 256> table{};
+    for (std::uint32_t i = 0; i < table.size(); ++i) {
+      table[i] = i;
+      for (int bit = 0; bit < 8; ++bit) table[i] = (table[i] >> 1U) ^ ((table[i] & 1U) * 0x82f63b78U);
+    }
+    return table;
+  }();
+  std::uint32_t crc = ~0U;
+  for (const auto byte : bytes)
+    crc = (crc >> 8U) ^ kTable[(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xffU];
+  return ~crc;
+}
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+Error failure(std::string_view verb, const std::filesystem::path& path, int code) {
+  const bool full = code == ENOSPC || code == EDQUOT;
+  return Error(fmt::format("cannot {} {}: {}{}.", verb, path.string(), std::generic_category().message(code),
+                           full ? "; make room and try again" : ""));
+}
+
+Descriptor open_descriptor(const std::filesystem::path& path, int flags) {
+  constexpr mode_t kUsual = 0666;  // less what the umask takes away
+  int number = -1;
+  do {
+    number = ::open(path.c_str(), flags | O_CLOEXEC, kUsual);
+  } while (number < 0 && errno == EINTR);
+  if (number < 0) throw failure((flags & O_ACCMODE) == O_RDONLY ? "open" : "write", path, errno);
+  return Descriptor(number);
+}
+
+bool is_named(const Descriptor& file, const std::filesystem::path& path) {
+  struct stat by_name {};
+  struct stat opened {};
+  if (::fstat(file.number(), &opened) != 0) throw failure("write", path, errno);
+  return ::lstat(path.c_str(), &by_name) == 0 && by_name.st_ino == opened.st_ino &&
+         by_name.st_dev == opened.st_dev;
+}
+
+void write_all(const Descriptor& file, std::span<const std::byte> bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const auto written = ::write(file.number(), bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      throw failure("write", path, errno);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void sync(const Descriptor& file, const std::filesystem::path& path) {
+  if (::fsync(file.number()) != 0) throw failure("write", path, errno);
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+void sync_names(const Descriptor& folder, const std::filesystem::path& path) {
+  if (::fsync(folder.number()) != 0 && errno != EINVAL && errno != EROFS) throw failure("write", path, errno);
 }
 
 }  // namespace sadam::base

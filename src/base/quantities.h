@@ -1,12 +1,12 @@
 // Numbers, times and sizes as a person reads them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace sadam::base {
 
@@ -41,12 +41,12 @@ inline std::string counted(std::uint64_t count, const std::string& thing) {
 
 /// "512 B", "3.4 MiB", "1.2 GiB".
 inline std::string memory(std::int64_t bytes) {
-  constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
   // 1023.95 would be printed as "1024.0".
-  for (; std::abs(value) >= 1023.95 && unit + 1 < units.size(); ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+  for (; std::abs(value) >= 1023.95 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 }  // namespace sadam::base

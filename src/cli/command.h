@@ -1,17 +1,73 @@
-// How a subcommand is registered.
+// The subcommands of `sadam`, one file each, and what they share. A subcommand registers its options and a
+// callback; what it throws is printed by main: a UsageError ends the program with status 2, anything else
+// with 1.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
 #include <string>
 
 namespace sadam::cli {
 
-/// The first paragraph of `help` is what `sadam --help` says of it; the rest stands below its options.
-inline CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& help) {
-  const auto end = help.find("\n\n");
-  auto& command = *app.add_subcommand(name, help.substr(0, end));
-  if (end != std::string::npos) command.footer(help.substr(end + 1));
-  return command;
+void add_train(CLI::App& app);
+void add_eval(CLI::App& app);
+void add_export(CLI::App& app);
+void add_reproduce(CLI::App& app);
+void add_data(CLI::App& app);
+void add_runs(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_info(CLI::App& app);
+
+/// The program, with the arguments of `main`; its exit status.
+int run(int argc, char** argv);
+
+/// Thrown by a subcommand that was told to stop and has saved what it had.
+struct Interrupted {};
+
+/// Adds a subcommand. The first paragraph of `help` is what the help of `app` says of it; the rest stands
+/// below its options. No line of a help is wider than 80 columns.
+CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& help);
+
+/// Lays options and subcommands out within 80 columns.
+std::shared_ptr<CLI::FormatterBase> help_layout();
+
+/// An empty name is a shell variable that was not set, and not a wish for the default. `way_out` says what to
+/// do instead.
+CLI::Option* not_empty(CLI::Option* option, const std::string& way_out);
+
+/// --root, the same in every command; `root` is a string or a path that holds the default.
+template <typename Path>
+CLI::Option* add_root_option(CLI::App& command, Path& root, const std::string& help) {
+  auto* const option = command.add_option("--root", root, help)->capture_default_str()->type_name("FOLDER");
+  return not_empty(
+      option, fmt::format("name a folder, or leave it out for '{}'", std::filesystem::path(root).string()));
 }
+
+/// The columns of the terminal behind the standard output; 0, for no limit, where it goes elsewhere.
+std::size_t output_width();
+
+/// Ctrl-C as a flag that long work looks at. While it lives, SIGINT, SIGTERM and SIGHUP set `flag()` and
+/// nothing else; a second SIGINT or SIGTERM ends the program at once. (A terminal that closes may send SIGHUP
+/// twice, and what is saved then must be whole.) Where SIGHUP is ignored, as under nohup, it stays so.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  static const std::atomic<bool>& flag();
+
+ private:
+  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
 
 }  // namespace sadam::cli

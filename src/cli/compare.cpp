@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
@@ -5,12 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/display_width.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
-#include "cli/commands.h"
-#include "cli/not_empty.h"
-#include "cli/output_width.h"
 #include "report/comparison.h"
 #include "report/run_summary.h"
 
@@ -18,23 +17,19 @@ namespace sadam::cli {
 namespace {
 
 constexpr const char* kCompareHelp =
-    "Puts runs side by side: what differs in their recipes, what came of it, and the accuracy after each "
-    "epoch.\n\n"
-    "  sadam compare runs/adamw runs/sadam\n"
-    "  sadam compare adamw sadam                   the same: a run is named by its path or by its name below "
-    "--root\n"
-    "  sadam compare --by-seed runs/adamw-* runs/sadam-*\n"
-    "                                              runs that differ only in the seed become mean ± "
-    "deviation\n\n"
-    "A field that decides nothing for a run, such as optimizer.probes for AdamW, is shown as – and is no "
-    "difference by\n"
-    "itself. In CSV and JSON accuracies are in per cent, times in seconds, memory is in bytes; with "
-    "--by-seed each "
-    "mean has\n"
-    "its deviation and the count of the runs it is of. No seed may count twice: two runs of one recipe and "
-    "one seed "
-    "are\n"
-    "refused.";
+    R"(Puts runs side by side: how their recipes differ, what came of it, and the
+accuracy after each epoch.
+
+  sadam compare adamw sadam
+      two runs, each by its name below --root or by its folder
+  sadam compare --by-seed runs/adamw-* runs/sadam-*
+      runs that differ only in the seed become mean ± deviation
+
+A field that does not matter for a run is shown as –, such as optimizer.probes
+for AdamW. It makes no difference between runs. With --by-seed each mean comes
+with its deviation and the number of runs. Two runs of one recipe and one seed
+are refused, because that seed would count twice. In CSV and JSON, accuracies
+are in per cent, times in seconds, memory in bytes.)";
 
 struct CompareArguments {
   std::vector<std::string> runs;
@@ -56,7 +51,8 @@ void compare_now(const CompareArguments& arguments) {
   else
     std::cout << to_text(comparison, output_width());
   std::cout.flush();
-  for (const auto& warning : comparison.warnings) std::cerr << "sadam: " << base::printable(warning) << '\n';
+  for (const auto& warning : comparison.warnings)
+    std::cerr << fmt::format("sadam: {}\n", base::printable(warning));
 }
 
 }  // namespace

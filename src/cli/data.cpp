@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,11 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
-#include "cli/not_empty.h"
-#include "cli/output_width.h"
-#include "cli/stop_signal.h"
-#include "data/check.h"
+#include "cli/command.h"
 #include "data/data_set.h"
 #include "data/fetch/fetch.h"
 #include "data/fetch/meter.h"
@@ -22,23 +19,38 @@
 namespace sadam::cli {
 namespace {
 
-constexpr const char* kDataExamples =
-    "  sadam data list                       what there is, and what is here\n"
-    "  sadam data fetch cifar100 resnet18    from the official addresses to the folder data\n"
-    "  sadam data check cifar100             reads every image that is here";
+constexpr const char* kDataHelp = R"(Gets the data sets of the experiments, and checks them.
 
-constexpr const char* kFetchExamples =
-    "  sadam data fetch cifar10 cifar100\n"
-    "  sadam data fetch imagewoof --root /big/disk/data\n\n"
-    "What is there already is left alone; what was interrupted goes on where it was. Without a network, put "
-    "the file\n"
-    "into the folder by hand, under the name it has at its address: the same command then verifies and "
-    "unpacks it.";
+  sadam data list
+  sadam data fetch cifar100 resnet18
+  sadam data check cifar100
 
-constexpr const char* kCheckExamples =
-    "  sadam data check                      everything that is here\n"
-    "  sadam data check cifar100 resnet18\n"
-    "  sadam data check folder:my/images     a folder laid out as ImageNet's";
+A folder of your own images needs no command: give it to a run as
+data.name=folder:PATH, with the images in train/CLASS/ and val/CLASS/.)";
+
+constexpr const char* kListHelp = R"(Lists what can be fetched, and what is here.
+
+  sadam data list
+  sadam data list --root /big/disk/data)";
+
+constexpr const char* kFetchHelp = R"(Downloads from the official address, verifies the checksum and unpacks.
+
+  sadam data fetch cifar10 cifar100
+  sadam data fetch imagewoof --root /big/disk/data
+
+What is there already is left alone. What was interrupted goes on where it was.
+Without a network, put the file into the folder by hand, under the name it has
+at its address: the same command then verifies and unpacks it.)";
+
+constexpr const char* kCheckHelp =
+    R"(Reads every image, counts the classes and names every damaged file. Of weights
+it computes the checksum.
+
+  sadam data check
+      everything that is here
+  sadam data check cifar100 resnet18
+  sadam data check folder:my/images
+      a folder of your own, laid out as ImageNet's)";
 
 struct DataArguments {
   std::vector<std::string> names;
@@ -65,11 +77,11 @@ void fetch_one(const data::CatalogueEntry& entry, const DataArguments& arguments
     const char* verb = stage == data::FetchStage::download ? "downloading"
                        : stage == data::FetchStage::verify ? "verifying"
                                                            : "unpacking";
-    meter.show(entry.name + ": " + verb, done, all);
+    meter.show(fmt::format("{}: {}", entry.name, verb), done, all);
   };
   options.note = [&](const std::string& sentence) {
     meter.clear();
-    std::cerr << entry.name << ": " << sentence << '\n';
+    std::cerr << fmt::format("{}: {}\n", entry.name, sentence);
   };
   const auto result = data::fetch(entry, options);
   meter.clear();
@@ -99,7 +111,7 @@ bool is_plain_file(const std::string& name) {
 
 data::CheckReport check_one(const std::string& name, const std::filesystem::path& root) {
   data::Meter meter(std::cerr, isatty(STDERR_FILENO) == 1);
-  const std::string label = name + ": checking";
+  const auto label = fmt::format("{}: checking", name);
   if (is_plain_file(name)) {
     const auto& entry = data::catalogue_entry(name);
     const auto digest = data::check_file(
@@ -122,15 +134,15 @@ void check_data(const DataArguments& arguments) {
     for (const auto& entry : data::catalogue())
       if (is_here(entry, arguments.root)) names.push_back(entry.name);
   if (names.empty())
-    throw Error("there is nothing to check in " + arguments.root.string() +
-                "; 'sadam data list' says what there is.");
+    throw Error(fmt::format("there is nothing to check in {}; 'sadam data list' says what there is.",
+                            arguments.root.string()));
 
   const StopSignal stop;
   std::vector<std::string> damaged;
   for (const auto& name : names) {
     const auto report = check_one(name, arguments.root);
-    std::cout << name << ": " << report.summary << '\n';
-    for (const auto& problem : report.problems) std::cout << "  " << problem << '\n';
+    std::cout << fmt::format("{}: {}\n", name, report.summary);
+    for (const auto& problem : report.problems) std::cout << fmt::format("  {}\n", problem);
     std::cout.flush();
     if (!report.problems.empty()) damaged.push_back(name);
   }
@@ -147,15 +159,12 @@ void list_data(const DataArguments& arguments) {
     table.add({entry.name, megabytes(entry.bytes),
                is_here(entry, arguments.root) ? entry.path_below(arguments.root).string() : "no",
                entry.title});
-  for (const auto& name : data::data_set_names()) {
-    if (std::ranges::any_of(data::catalogue(), [&](const auto& entry) { return entry.name == name; }))
-      continue;
-    const auto shape = data::shape_of(name);
-    table.add({name,
-               {},
-               "built in",
-               fmt::format("{} classes, {} pixels, made as needed", shape.classes, shape.pixels)});
-  }
+  for (const auto& set : data::known_sets())
+    if (!set.source)
+      table.add({set.name,
+                 {},
+                 "built in",
+                 fmt::format("{} classes, {} pixels, made as needed", set.classes, set.pixels)});
   std::cout << to_text(table, output_width());
 }
 
@@ -166,7 +175,7 @@ std::function<void()> interruptible(std::shared_ptr<DataArguments> arguments, Ac
     try {
       action(*arguments);
     } catch (const data::Interrupted& interrupted) {
-      std::cerr << "sadam: " << interrupted.what() << '\n';
+      std::cerr << fmt::format("sadam: {}\n", interrupted.what());
       throw Interrupted();
     }
   };
@@ -180,29 +189,22 @@ void add_root(CLI::App& command, DataArguments& arguments) {
 
 void add_data(CLI::App& app) {
   const auto arguments = std::make_shared<DataArguments>();
-  auto& command = *app.add_subcommand("data", "Gets the data sets of the experiments, and looks after them.");
-  command.footer(kDataExamples);
+  auto& command = add_command(app, "data", kDataHelp);
   command.require_subcommand(1);
 
-  auto& list = *command.add_subcommand("list", "Says what there is, and what is here.");
+  auto& list = add_command(command, "list", kListHelp);
   add_root(list, *arguments);
   list.callback([arguments] { list_data(*arguments); });
 
-  auto& fetch = *command.add_subcommand(
-      "fetch", "Downloads from the official address, verifies the checksum and unpacks.");
-  fetch.footer(kFetchExamples);
+  auto& fetch = add_command(command, "fetch", kFetchHelp);
   fetch.add_option("names", arguments->names, "What to get; see 'sadam data list'")
       ->required()
       ->type_name("NAME");
   add_root(fetch, *arguments);
-  fetch.add_flag("--keep-archive", arguments->keep_archive,
-                 "Keeps what was downloaded after it has been unpacked");
+  fetch.add_flag("--keep-archive", arguments->keep_archive, "Keeps the archive after it has been unpacked");
   fetch.callback(interruptible(arguments, fetch_data));
 
-  auto& check = *command.add_subcommand("check",
-                                        "Reads every image and counts the classes; names every damaged file. "
-                                        "Of weights, computes the checksum.");
-  check.footer(kCheckExamples);
+  auto& check = add_command(command, "check", kCheckHelp);
   check.add_option("names", arguments->names, "What to check; without a name, everything that is here")
       ->type_name("NAME");
   add_root(check, *arguments);

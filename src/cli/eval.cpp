@@ -6,34 +6,31 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/display_width.h"
 #include "base/quantities.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/commands.h"
-#include "cli/not_empty.h"
-#include "cli/recipe_options.h"
-#include "cli/run_argument.h"
-#include "cli/stop_signal.h"
 #include "report/recipe_values.h"
 #include "train/setup.h"
-#include "train/trainer.h"
 #include "train/trained_run.h"
+#include "train/trainer.h"
 
 namespace sadam::cli {
 namespace {
 
-constexpr const char* kEvalHelp =
-    "Evaluates the last checkpoint of a run, or a weight file, on a test set.\n\n"
-    "  sadam eval runs/first\n"
-    "  sadam eval first                            the same: names are looked up below --root\n"
-    "  sadam eval --weights first.safetensors      what 'sadam export' wrote\n"
-    "  sadam eval --weights resnet18.safetensors --set model.name=resnet18 --set data.name=imagewoof --set "
-    "data.pixels=224\n\n"
-    "A file that 'sadam export' wrote holds the recipe of its run: model and data are as it says, but for "
-    "what --set\n"
-    "changes. For other files they are the defaults, but for what --set changes.";
+constexpr const char* kEvalHelp = R"(Evaluates the last checkpoint of a run, or a weight file, on a test set.
+
+  sadam eval first
+      a run, by its name below --root or by its folder
+  sadam eval --weights first.safetensors
+      a file that 'sadam export' wrote
+  sadam eval --weights resnet18.safetensors --set model.name=resnet18 \
+      --set data.name=imagewoof --set data.pixels=224
+
+A file that 'sadam export' wrote holds the recipe of its run: model and data
+are those of the recipe. For other files they are the defaults. --set changes
+either.)";
 
 struct EvalArguments {
   RunArgument run;
@@ -53,14 +50,15 @@ train::Recipe recipe_on(const train::Recipe& under, const std::string& origin, c
 train::RunPaths run_to_evaluate(const RunArgument& run) {
   if (auto found = train::find_run_if(run.name, run.root)) return *found;
   if (std::filesystem::is_regular_file(run.name) && !train::run_with_file(run.name))
-    throw UsageError(base::in_quotes(run.name) + " is a file and no run: give it with --weights.");
+    throw UsageError(
+        fmt::format("{} is a file and no run: give it with --weights.", base::in_quotes(run.name)));
   return run.find();  // which says what is wrong
 }
 
 void check_is_no_part_of_a_run(const std::string& weights) {
   if (const auto run = train::run_with_file(weights))
-    throw UsageError("--weights " + base::in_quotes(weights) +
-                     " is a file of a run: evaluate that with 'sadam eval " + run->folder.string() + "'.");
+    throw UsageError(fmt::format("--weights {} is a file of a run: evaluate that with 'sadam eval {}'.",
+                                 base::in_quotes(weights), run->folder.string()));
 }
 
 // Where and how the run computed is of no concern: only its model and its data go with the weights.
@@ -120,12 +118,11 @@ void add_eval(CLI::App& app) {
   not_empty(
       command.add_option("--weights", arguments->weights, "A safetensors or .pth file instead of a run"),
       "name the file, or leave it out and give a run");
-  command.add_flag("--ignore-recipe", arguments->ignore_recipe, "Passes over the recipe in the weight file")
+  command.add_flag("--ignore-recipe", arguments->ignore_recipe, "Ignores the recipe in the weight file")
       ->needs("--weights");
   arguments->recipe.add_sets_to(command, "data.name=cifar10");
   arguments->run.add_root_to(command);
-  command.add_flag("--json", arguments->json,
-                   "For other programs; the accuracy is in per cent, as everywhere");
+  command.add_flag("--json", arguments->json, "Prints JSON for other programs; accuracy in per cent");
   command.callback([arguments] { evaluate_now(*arguments); });
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
@@ -5,20 +7,22 @@
 
 #include "base/file.h"
 #include "base/usage_error.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/commands.h"
-#include "cli/not_empty.h"
-#include "cli/run_argument.h"
-#include "train/trainer.h"
 #include "train/trained_run.h"
+#include "train/trainer.h"
 
 namespace sadam::cli {
 namespace {
 
 constexpr const char* kExportHelp =
-    "Writes the weights of a run's last checkpoint as a safetensors file, with the recipe as metadata.\n\n"
-    "  sadam export runs/first first.safetensors\n"
-    "  sadam export first first.safetensors        the same: names are looked up below --root";
+    R"(Writes the weights of a run's last checkpoint to a safetensors file, with the
+recipe of the run as metadata.
+
+  sadam export first first.safetensors
+      a run, by its name below --root or by its folder
+  sadam eval --weights first.safetensors
+      evaluates what was written)";
 
 struct ExportArguments {
   RunArgument run;
@@ -29,7 +33,8 @@ struct ExportArguments {
 void export_now(const ExportArguments& arguments) {
   const auto target = base::writable_target(arguments.file);
   if (!arguments.force && std::filesystem::exists(target))
-    throw Error(arguments.file + " exists already: choose another name, or give --force to replace it.");
+    throw Error(fmt::format("{} exists already: choose another name, or give --force to replace it.",
+                            arguments.file));
   const auto paths = arguments.run.find();
   const auto bytes = train::export_run(paths, train::recipe_of(paths));
   base::write_file_atomically(target, bytes);
@@ -42,7 +47,7 @@ void add_export(CLI::App& app) {
   auto arguments = std::make_shared<ExportArguments>();
   auto& command = add_command(app, "export", kExportHelp);
   arguments->run.add_to(command, "run", "Folder or name of a run")->required();
-  not_empty(command.add_option("file", arguments->file, "What to write")->required(),
+  not_empty(command.add_option("file", arguments->file, "The file to write")->required(),
             "name the file to write");
   arguments->run.add_root_to(command);
   command.add_flag("--force", arguments->force, "Replaces a file that exists");

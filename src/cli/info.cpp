@@ -7,8 +7,6 @@
 #include <thread>
 
 #include "cli/command.h"
-#include "cli/commands.h"
-#include "cli/output_width.h"
 #include "report/text_table.h"
 #include "train/device.h"
 #include "train/recipe/source.h"
@@ -17,10 +15,12 @@
 namespace sadam::cli {
 namespace {
 
-constexpr const char* kInfoHelp =
-    "Says what this program is made of, or what can be written in a recipe.\n\n"
-    "  sadam info\n"
-    "  sadam info recipe";
+constexpr const char* kInfoHelp = R"(Says what this program is made of, or what a recipe can say.
+
+  sadam info
+      versions, instruction set, GPUs, cores
+  sadam info recipe
+      every field of a recipe: its type, its default, its meaning)";
 
 void print_recipe_fields() {
   report::TextTable table;

@@ -1,87 +1,59 @@
-// sadam: trains, reproduces, compares.
-#include <sadam/version.h>
+// The program `sadam`, and threads that wait without holding a core.
+//
+// GNU's OpenMP lets a thread that waits for work spin for a millisecond. Beside other work on the same cores
+// a training step, which is hundreds of short parallel loops, then takes many times as long: with two busy
+// loops beside it a run of two threads took 20 to 34 s, and 4.5 s with this shorter spin; alone it is about 5
+// % slower. OpenMP reads its settings before `main`, so the program starts once more with the setting in
+// place. It does so before libtorch has set itself up, which takes most of the time of a start. Nothing is
+// done for subcommands that do not compute, if the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT, or where a
+// program cannot start itself again.
+#include "cli/command.h"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <exception>
-#include <iostream>
-#include <string>
-#include <vector>
+#ifdef __linux__
 
-#include "base/allocation.h"
-#include "base/usage_error.h"
-#include "cli/commands.h"
-#include "cli/parse_failure.h"
-#include "cli/polite_threads.h"
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <cstring>
+#include <string_view>
 
 namespace {
 
-constexpr const char* kIntroduction =
-    "S-Adam: AdamW with a brake. Trains networks with it, redoes the experiments of its paper with controls, "
-    "and\n"
-    "compares the runs.\n\n"
-    "  sadam reproduce table1 --quick        a small version of the paper's first table, on built-in data\n"
-    "  sadam data fetch cifar100             the real data\n"
-    "  sadam reproduce table1 --only cifar100\n"
-    "  sadam train --set data.name=cifar100 --set optimizer.probes=8 --name first\n"
-    "  sadam runs                            what has been run\n\n"
-    "'sadam COMMAND --help' says more about each.";
-
-// One sentence: libtorch appends pages.
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-int fail(const std::string& sentence, int status) {
-  std::cerr << "sadam: " << sentence << '\n';
-  return status;
+bool computes(std::string_view subcommand) {
+  return subcommand == "train" || subcommand == "eval" || subcommand == "reproduce";
 }
 
-// What was printed may have been lost only now: a full disk shows when the last bytes are handed over.
-int finish_output() {
-  std::cout.flush();
-  return std::cout ? 0 : fail("cannot write to standard output: is the disk full?", 1);
+bool is_set(std::string_view variable, std::string_view name) {
+  return variable.starts_with(name) && variable.substr(name.size()).starts_with('=');
 }
 
-// CLI11 takes them in reverse order. "help train" is what some programs call "train --help".
-std::vector<std::string> words_of(int argc, char** argv) {
-  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  if (!words.empty() && words.front() == "help") {
-    words.erase(words.begin());
-    words.emplace_back("--help");
+// Not even the C library is set up here: no environment, no allocation, no exception.
+void use_polite_threads(int count, char** arguments, char** environment) {
+  if (count < 2 || !computes(arguments[1])) return;
+  constexpr std::size_t kMostVariables = 4096;
+  static std::array<char*, kMostVariables + 2> variables;
+  static char setting[] = "GOMP_SPINCOUNT=5000";
+  std::size_t used = 0;
+  for (char** variable = environment; *variable != nullptr; ++variable) {
+    if (is_set(*variable, "OMP_WAIT_POLICY") || is_set(*variable, "GOMP_SPINCOUNT")) return;
+    if (used == kMostVariables) return;
+    variables[used++] = *variable;
   }
-  std::reverse(words.begin(), words.end());
-  return words;
+  variables[used] = setting;
+  // By its path, since `ps` and `killall` know a program by the last part of what was executed.
+  static std::array<char, PATH_MAX> path;
+  constexpr const char* kLink = "/proc/self/exe";
+  const auto length = readlink(kLink, path.data(), path.size() - 1);
+  if (length > 0 && access(path.data(), X_OK) == 0) execve(path.data(), arguments, variables.data());
+  execve(kLink, arguments, variables.data());  // the file may have been replaced; comes back if it failed
 }
+
+using Early = void (*)(int, char**, char**);
+[[gnu::section(".preinit_array"), gnu::used]] const Early start_anew = use_polite_threads;
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  sadam::cli::use_polite_threads(argv);
-  sadam::base::keep_freed_memory();
-  using namespace sadam::cli;
-  CLI::App app(kIntroduction, "sadam");
-  app.set_version_flag("--version", SADAM_VERSION);
-  app.require_subcommand(1);
-  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return "sadam: " + parse_failure(*failed, error) + "\n";
-  });
-  for (auto* const add :
-       {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare, add_info})
-    add(app);
-  try {
-    app.parse(words_of(argc, argv));
-    return finish_output();
-  } catch (const CLI::ParseError& error) {
-    if (is_help_on_unknown_command(app, error)) return fail(parse_failure(app, error), 2);
-    return app.exit(error) == 0 ? finish_output() : 2;  // help is an "error" with status 0
-  } catch (const Interrupted&) {
-    return 130;
-  } catch (const sadam::UsageError& error) {
-    return fail(error.what(), 2);
-  } catch (const sadam::Error& error) {
-    return fail(error.what(), 1);
-  } catch (const std::bad_alloc&) {
-    return fail("out of memory: use a smaller batch (--set train.batch=...) or smaller data.", 1);
-  } catch (const std::exception& error) {
-    return fail(first_line(error.what()), 1);
-  }
-}
+#endif
+
+int main(int argc, char** argv) { return sadam::cli::run(argc, argv); }

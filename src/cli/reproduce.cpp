@@ -1,15 +1,14 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
 #include "base/usage_error.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/commands.h"
-#include "cli/device_options.h"
-#include "cli/not_empty.h"
-#include "cli/output_width.h"
 #include "cli/reproduce.h"
-#include "cli/stop_signal.h"
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"
@@ -18,29 +17,40 @@ namespace sadam::cli {
 namespace {
 
 constexpr const char* kReproduceHelp =
-    "Redoes a table of the paper: runs what is missing, resumes what was stopped, and prints the paper's "
-    "numbers beside\n"
-    "ours, with controls that the paper lacks. Run it again to see the table; nothing is trained twice.\n\n"
-    "  sadam reproduce table1 --quick                    small, on built-in data, in a minute or two\n"
-    "  sadam reproduce table1 --only cifar100            one column\n"
-    "  sadam reproduce table1 --only cifar100/adamw --seeds 1-3 --epochs 5\n"
-    "  sadam reproduce curves --only quantization        pictures of the runs of table1\n"
-    "  sadam reproduce my-table.toml                     a table of your own; see docs/tables.md\n\n"
-    "  table1  quantization-aware training               table4  ResNet-18, batches of 4, 16 and 64\n"
-    "  table2  its ablation                              table5  learning rates\n"
-    "  table3  ResNet-18 at batch size 2                 curves  accuracy and loss by epoch\n\n"
-    "Every S-Adam row gets three controls. matched: AdamW, its step multiplied by the mean brake of the "
-    "S-Adam run with\n"
-    "the same seed. shuffled: AdamW with that run's brakes in random order. cosine: AdamW, its rate falling "
-    "to zero.\n"
-    "With two seeds or more, differences seed by seed and their standard errors follow the table.";
+    R"(Reruns a table of the paper. It trains what is missing, resumes what was
+stopped, and prints the paper's numbers beside ours, with controls that the
+paper lacks. Run it again to see the table: nothing is trained twice.
+
+  sadam reproduce table1 --quick
+      small, on built-in data, in a minute or two
+  sadam reproduce table1 --only cifar100
+      one column
+  sadam reproduce table1 --only cifar100/adamw --seeds 1-3 --epochs 5
+  sadam reproduce curves --only quantization
+      pictures of the runs of table1
+  sadam reproduce my-table.toml
+      a table of your own; see docs/tables.md
+
+  table1   quantization-aware training
+  table2   its ablation
+  table3   ResNet-18 at batch size 2
+  table4   ResNet-18 at batch sizes 4, 16 and 64
+  table5   learning rates
+  curves   accuracy and loss by epoch
+
+Every S-Adam row gets three controls, with the same seeds:
+  matched    AdamW, each step multiplied by the mean brake of the S-Adam run
+  shuffled   AdamW with the brakes of that run in random order
+  cosine     AdamW with a learning rate that falls to zero
+With two seeds or more, the differences seed by seed and their standard errors
+follow the table.)";
 
 void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
            const std::map<std::size_t, std::string>& unavailable) {
   if (arguments.csv || arguments.json) {
     std::cout << (arguments.csv ? to_csv(to_flat(plan)) : to_json(to_flat(plan))) << std::flush;
     for (const auto& [column, why] : unavailable)
-      std::cerr << plan.table.columns[column].title << " is left out: " << why << '\n';
+      std::cerr << fmt::format("{} is left out: {}\n", plan.table.columns[column].title, why);
   } else {
     std::cout << '\n'
               << to_report(plan, unavailable, {.markdown = arguments.markdown, .width = output_width()});
@@ -58,16 +68,16 @@ void reproduce_table(const ReproduceArguments& arguments) {
     check_same_recipes(plan, reproduce::Purpose::show);
     if (render(plan).empty())
       throw Error(
-          "there are no runs of " + arguments.table + " in " + arguments.request.root.string() +
-          " yet: leave out --show to make them, or give the options that they were made with (--quick, "
-          "--epochs, --set).");
+          fmt::format("there are no runs of {} in {} yet: leave out --show to make them, or give the options "
+                      "that they were made with (--quick, --epochs, --set).",
+                      arguments.table, arguments.request.root.string()));
     return print(plan, arguments, {});
   }
   const StopSignal stop;
   ProgressOutput output(arguments.quiet);
   const auto execution = execute(plan, output.progress, StopSignal::flag(), output.lines);
   if (execution.unavailable.size() == plan.table.columns.size())
-    throw Error("nothing could be run: " + execution.unavailable.begin()->second);
+    throw Error(fmt::format("nothing could be run: {}", execution.unavailable.begin()->second));
   print(plan, arguments, execution.unavailable);
   if (const auto sentence = about_elsewhere(execution); !sentence.empty()) {
     std::cout.flush();
@@ -83,10 +93,10 @@ void reproduce_table(const ReproduceArguments& arguments) {
 
 std::string about_elsewhere(const reproduce::Execution& execution) {
   if (execution.elsewhere.empty()) return "";
-  std::string runs;
-  for (const auto& run : execution.elsewhere) runs += (runs.empty() ? "" : "; ") + run;
-  return "Another process is working on what is still missing (" + runs +
-         "): the same command shows it when that has ended.";
+  return fmt::format(
+      "Another process is working on what is still missing ({}): the same command shows it when that has "
+      "ended.",
+      fmt::join(execution.elsewhere, "; "));
 }
 
 void add_reproduce(CLI::App& app) {
@@ -105,25 +115,25 @@ void add_reproduce(CLI::App& app) {
       ->type_name("LIST")
       ->allow_extra_args(false);
   command.add_option("--epochs", arguments->epochs, "Epochs instead of the paper's")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("COUNT");
   command
       .add_option(
           "--set", request.set,
-          "Changes a field of every run, such as data.root=/big/data, but for what rows or columns are about")
+          "Changes a field of every run, such as data.root=/big/data; fields that the table sets stay")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
   add_device_options(command, request.set);
   command.add_flag("--no-controls", arguments->no_controls, "Leaves the controls out");
   add_root_option(command, request.root, "Folder of the runs");
   command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");
-  command.add_flag("--show", arguments->show, "Trains nothing: the table or pictures of what is there");
-  auto* const csv = command.add_flag("--csv", arguments->csv, "The table for other programs, a row a method");
+  command.add_flag("--show", arguments->show, "Trains nothing: shows what is there");
+  auto* const csv = command.add_flag("--csv", arguments->csv,
+                                     "For other programs: comma-separated values, a row for each method");
   auto* const json =
-      command.add_flag("--json", arguments->json, "The same as an array of objects")->excludes(csv);
-  command.add_flag("--markdown", arguments->markdown, "The table for a document")
-      ->excludes(csv)
-      ->excludes(json);
-  command.add_flag("--quiet", arguments->quiet, "Shows no progress: only the table, and what went wrong");
+      command.add_flag("--json", arguments->json, "For other programs: an array of objects")->excludes(csv);
+  command.add_flag("--markdown", arguments->markdown, "For a document")->excludes(csv)->excludes(json);
+  command.add_flag("--quiet", arguments->quiet, "Shows no progress: only the table and what went wrong");
   command.callback([arguments] {
     if (arguments->table == "curves")
       reproduce_curves(*arguments);

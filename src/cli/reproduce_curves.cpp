@@ -1,11 +1,11 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
 
 #include "base/usage_error.h"
-#include "cli/commands.h"
-#include "cli/output_width.h"
+#include "cli/command.h"
 #include "cli/reproduce.h"
-#include "cli/stop_signal.h"
 #include "reproduce/execute.h"
 #include "reproduce/figures.h"
 
@@ -38,8 +38,8 @@ std::string why_empty(const Drawing& drawing, const std::filesystem::path& root)
   const auto& unavailable = drawing.execution.unavailable;
   if (!unavailable.empty()) return unavailable.begin()->second;
   if (!drawing.curves.problems.empty()) return drawing.curves.problems.front();
-  return "no run of it below " + root.string() +
-         " has finished an epoch: make them with 'sadam reproduce curves'.";
+  return fmt::format("no run of it below {} has finished an epoch: make them with 'sadam reproduce curves'.",
+                     root.string());
 }
 
 void print_points(const std::vector<Drawing>& drawings, bool json) {
@@ -58,8 +58,8 @@ void draw(const Drawing& drawing, const ReproduceArguments& arguments, std::ostr
     out << '\n'
         << to_report(drawing.figure, drawing.curves, drawing.execution.unavailable,
                      {.markdown = arguments.markdown, .width = output_width()});
-  out << "\nThe picture is in " << files.picture.string() << ", its numbers are in " << files.numbers.string()
-      << ".\n";
+  out << fmt::format("\nThe picture is in {}, its numbers are in {}.\n", files.picture.string(),
+                     files.numbers.string());
 }
 
 }  // namespace
@@ -97,8 +97,8 @@ void reproduce_curves(const ReproduceArguments& arguments) {
       drawn.push_back(std::move(drawing));
       continue;
     }
-    left_out.push_back(drawing.figure.recipe.title +
-                       " is left out: " + why_empty(drawing, arguments.request.root));
+    left_out.push_back(fmt::format("{} is left out: {}", drawing.figure.recipe.title,
+                                   why_empty(drawing, arguments.request.root)));
   }
   if (drawn.empty() && !stopped) throw Error(elsewhere.empty() ? left_out.front() : elsewhere.front());
   if (!stopped)

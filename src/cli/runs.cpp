@@ -8,41 +8,43 @@
 
 #include <fmt/format.h>
 
-#include "base/display_width.h"
 #include "base/quantities.h"
+#include "base/text.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/commands.h"
-#include "cli/not_empty.h"
-#include "cli/output_width.h"
-#include "cli/run_argument.h"
 #include "report/run_list.h"
 #include "report/text_table.h"
 
 namespace sadam::cli {
 namespace {
 
-constexpr const char* kRunsHelp =
-    "Lists runs: what they were told, how far they came, how well they did.\n\n"
-    "  sadam runs\n"
-    "  sadam runs --where optimizer.name=sadam --where data.name=cifar100 --sort best --reverse\n"
-    "  sadam runs --where state=stopped\n"
-    "  sadam runs --csv > runs.csv                 every result and every recipe field\n\n"
-    "A run is finished (its last epoch is done), running (a process has it), stopped (go on with 'sadam "
-    "train\n"
-    "--resume') or damaged (its recipe or its events are not whole).\n\n"
-    "--where and --sort take a column (name, state, data, model, optimizer, seed, epochs, best, last, brake, "
-    "time,\n"
-    "steps, best_epoch, test_loss, lgi, step_time, evaluate_time, memory, skipped, non_finite_probes, "
-    "within_noise,\n"
-    "folder) or a recipe field such as optimizer.probes ('sadam info recipe' lists them). The columns "
-    "optimizer and\n"
-    "model hold short descriptions, such as 'sadam k=2': all runs of S-Adam are those with "
-    "optimizer.name=sadam. The\n"
-    "columns skipped (steps without a finite loss or gradient), bad probes and in noise (steps whose probes "
-    "drowned\n"
-    "in rounding) are shown where they are not 0. The brake is that of S-Adam and of controls; others have "
-    "none.\n"
-    "Accuracies are in per cent, times in seconds without evaluation, memory is in bytes.";
+constexpr const char* kRunsHelp = R"(Lists runs: what they were told, how far they came, how well they did.
+
+  sadam runs
+  sadam runs --where optimizer.name=sadam --where data.name=cifar100
+  sadam runs --where state=stopped --sort best --reverse
+  sadam runs --csv > runs.csv
+      every result and every field of the recipe
+
+The state of a run:
+  finished   its last epoch is done
+  running    a process is working on it
+  stopped    'sadam train --resume' goes on with it
+  damaged    its recipe or its events are not whole
+
+--where and --sort take a field of the recipe, such as optimizer.probes
+('sadam info recipe' lists them), or a column:
+  name, state, data, model, optimizer, seed, epochs, best, last, brake, time,
+  steps, best_epoch, test_loss, lgi, step_time, evaluate_time, memory, skipped,
+  non_finite_probes, within_noise, folder
+The columns optimizer and model hold short descriptions, such as 'sadam k=2'.
+For all runs of S-Adam, ask for optimizer.name=sadam.
+
+Some columns are shown only where they are not 0: skipped (steps without a
+finite loss or gradient), bad probes, and in noise (steps whose probes differ
+by no more than rounding). S-Adam and its controls have a brake, others none.
+Accuracies are in per cent. Times are in seconds, without evaluation. Memory is
+in bytes.)";
 
 struct RunsArguments {
   report::RunQuery query;
@@ -56,7 +58,7 @@ void check_is_there(const RunsArguments& arguments) {
   const auto& root = arguments.query.root;
   check_root(root);
   if (arguments.root_given && !std::filesystem::exists(root))
-    throw Error("there is no folder " + root.string() + ": correct --root.");
+    throw Error(fmt::format("there is no folder {}: correct --root.", root.string()));
 }
 
 void print_table(const report::RunList& list) {
@@ -85,7 +87,7 @@ void list_now(const RunsArguments& arguments) {
                              base::printable(fmt::format("{}", fmt::join(list.unmet, "; "))));
 
   std::cout.flush();
-  for (const auto& problem : list.problems) std::cerr << "sadam: " << base::printable(problem) << '\n';
+  for (const auto& problem : list.problems) std::cerr << fmt::format("sadam: {}\n", base::printable(problem));
   if (list.damaged > 0)
     throw Error(fmt::format("{} of {} below {} {} damaged; the reasons are above.", list.damaged,
                             base::counted(list.found, "run"), root, list.damaged == 1 ? "is" : "are"));
@@ -98,7 +100,7 @@ void add_runs(CLI::App& app) {
   auto& command = add_command(app, "runs", kRunsHelp);
   auto& query = arguments->query;
   const auto* const root = add_root_option(command, query.root, "Folder of the runs");
-  command.add_option("--where", query.where, "Only runs of which this holds; may be given several times")
+  command.add_option("--where", query.where, "Only runs with this value; may be given several times")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
   command.add_option("--sort", query.sort, "Smallest first; runs without a value last")->type_name("FIELD");

@@ -1,15 +1,13 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "base/usage_error.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/commands.h"
-#include "cli/not_empty.h"
-#include "cli/recipe_options.h"
-#include "cli/run_argument.h"
-#include "cli/stop_signal.h"
 #include "train/progress.h"
 #include "train/setup.h"
 #include "train/trainer.h"
@@ -18,16 +16,20 @@ namespace sadam::cli {
 namespace {
 
 constexpr const char* kTrainHelp =
-    "Trains a network as a recipe says, and keeps everything about the run in a folder.\n\n"
-    "  sadam train --name first                               the defaults: S-Adam, 2-bit QATNet, built-in "
-    "data\n"
-    "  sadam train my.toml --set seed=7 --name seed7\n"
-    "  sadam train --set data.name=cifar100 --set optimizer.name=adamw --set schedule.name=cosine\n"
-    "  sadam train --resume runs/first                        goes on where it was stopped or killed\n"
-    "  sadam train --resume first                             the same: names are looked up below --root\n\n"
-    "Ctrl-C, SIGTERM and SIGHUP save the run and leave. A run goes on only with the recipe and the events it "
-    "was saved\n"
-    "with: of its run.toml, title, data.root and train.checkpoint_every may be changed meanwhile.";
+    R"(Trains a network as a recipe says. A folder keeps all of the run: its recipe,
+its results step by step, and a checkpoint to go on from.
+
+  sadam train --name first
+      the defaults: S-Adam, a 2-bit QATNet, built-in data
+  sadam train my.toml --set seed=7 --name seed7
+      a recipe in a file, with one field changed
+  sadam train --set data.name=cifar100 --set optimizer.name=adamw
+  sadam train --resume first
+      goes on where the run was stopped or killed
+
+Ctrl-C saves the run and leaves; so do SIGTERM and SIGHUP. A run goes on with
+the recipe it was saved with: only title, data.root and train.checkpoint_every
+may be changed in its run.toml meanwhile.)";
 
 struct TrainArguments {
   RecipeOptions recipe;
@@ -38,14 +40,14 @@ struct TrainArguments {
 
 // "cifar100-qatnet-sadam-42", with a number behind it where that exists already.
 std::filesystem::path free_folder(const std::filesystem::path& root, const train::Recipe& recipe) {
-  auto stem = recipe.data.name + "-" + recipe.model.name + "-" + recipe.optimizer.name + "-" +
-              std::to_string(recipe.seed);
+  auto stem =
+      fmt::format("{}-{}-{}-{}", recipe.data.name, recipe.model.name, recipe.optimizer.name, recipe.seed);
   for (auto& c : stem)
     if (c == '/' || c == ':') c = '_';
   auto folder = root / stem;
   std::error_code unreadable;
   for (int i = 2; std::filesystem::exists(folder, unreadable); ++i)
-    folder = root / (stem + "-" + std::to_string(i));
+    folder = root / fmt::format("{}-{}", stem, i);
   return folder;
 }
 
@@ -74,12 +76,14 @@ void train_now(const TrainArguments& arguments) {
   const auto outcome =
       train::continue_run(folder, {.progress = &progress, .stop = &StopSignal::flag(), .data = &data});
   if (outcome == train::Outcome::stopped) {
-    std::cerr << "Stopped and saved; go on with: sadam train --resume " << where << '\n';
+    std::cerr << fmt::format("Stopped and saved; go on with: sadam train --resume {}\n", where);
     throw Interrupted();
   }
   if (outcome == train::Outcome::was_finished)
-    std::cerr << where << " is finished: evaluate it with 'sadam eval " << where
-              << "', or take its weights with 'sadam export " << where << " FILE'.\n";
+    std::cerr << fmt::format(
+        "{0} is finished: evaluate it with 'sadam eval {0}', or take its weights with 'sadam export {0} "
+        "FILE'.\n",
+        where);
   std::cout << where << '\n';
 }
 

@@ -1,5 +1,6 @@
 #include "data/cifar.h"
 
+#include <fmt/format.h>
 #include <sadam/error.h>
 
 #include "base/file.h"
@@ -14,7 +15,13 @@ struct Layout {
 };
 
 Layout layout_of(Cifar kind) {
-  return kind == Cifar::ten ? Layout{"CIFAR-10", 1, 10} : Layout{"CIFAR-100", 2, 100};
+  switch (kind) {
+    case Cifar::ten:
+      return {"CIFAR-10", 1, 10};
+    case Cifar::hundred:
+      return {"CIFAR-100", 2, 100};
+  }
+  throw Error("there is no such kind of CIFAR file.");
 }
 
 Images empty_images(const Layout& layout) {
@@ -32,9 +39,10 @@ Images read_cifar(std::span<const std::uint8_t> bytes, Cifar kind) {
   auto images = empty_images(layout);
   const std::size_t record = layout.labels + images.bytes_per_image();
   if (bytes.empty() || bytes.size() % record != 0)
-    throw Error("this is no " + std::string(layout.name) + " file: " + std::to_string(bytes.size()) +
-                " bytes are no whole number of records of " + std::to_string(record) +
-                " bytes: it is cut off or another file.");
+    throw Error(fmt::format(
+        "this is no {} file: {} bytes are no whole number of records of {} bytes: it is cut off or another "
+        "file.",
+        layout.name, bytes.size(), record));
   images.count = bytes.size() / record;
   images.pixels.reserve(images.count * images.bytes_per_image());
   images.labels.reserve(images.count);
@@ -42,9 +50,10 @@ Images read_cifar(std::span<const std::uint8_t> bytes, Cifar kind) {
     const auto one = bytes.subspan(i * record, record);
     const std::int64_t label = one[layout.labels - 1];
     if (label >= layout.classes)
-      throw Error("this is no " + std::string(layout.name) + " file: record " + std::to_string(i) +
-                  " has label " + std::to_string(label) + " and there are " + std::to_string(layout.classes) +
-                  " classes: it is damaged or another file.");
+      throw Error(
+          fmt::format("this is no {} file: record {} has label {} and there are {} classes: it is damaged or "
+                      "another file.",
+                      layout.name, i, label, layout.classes));
     images.labels.push_back(label);
     const auto pixels = one.subspan(layout.labels);
     images.pixels.insert(images.pixels.end(), pixels.begin(), pixels.end());
@@ -62,7 +71,7 @@ Images read_cifar_files(const std::vector<std::string>& paths, Cifar kind) {
       all.pixels.insert(all.pixels.end(), part.pixels.begin(), part.pixels.end());
       all.labels.insert(all.labels.end(), part.labels.begin(), part.labels.end());
     } catch (const Error& error) {
-      throw Error(path + ": " + error.what());
+      throw Error(fmt::format("{}: {}", path, error.what()));
     }
   }
   return all;

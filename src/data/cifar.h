@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/images.h"
+#include "data/image_set.h"
 
 namespace sadam::data {
 

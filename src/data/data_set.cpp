@@ -1,32 +1,90 @@
 #include "data/data_set.h"
 
+#include <fmt/format.h>
 #include <sadam/error.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <atomic>
+#include <mutex>
 #include <set>
+#include <thread>
+#include <utility>
+#include <variant>
 
+#include "base/quantities.h"
 #include "base/usage_error.h"
 #include "data/cifar.h"
-#include "data/data_set_known.h"
-#include "data/folder_images.h"
-#include "data/subset.h"
+#include "data/jpeg.h"
 #include "data/synthetic.h"
 
 namespace sadam::data {
 namespace {
 
-// The synthetic sets are data, not part of an experiment's randomness: always the same ones.
-constexpr std::uint64_t synthetic_seed = 0;
-
 // Far above any network here, far below where sizes overflow.
-constexpr std::size_t max_side = 4096;
+constexpr std::size_t kMostPixels = 4096;
+
+struct CifarFiles {
+  Cifar kind = Cifar::ten;
+  std::int64_t classes = 10;
+  std::vector<std::string> train;
+  std::vector<std::string> test;
+};
+
+CifarFiles cifar_files(Cifar kind, const std::filesystem::path& folder) {
+  const auto at = [&](const std::string& name) { return (folder / name).string(); };
+  if (kind == Cifar::hundred) return {kind, 100, {at("train.bin")}, {at("test.bin")}};
+  CifarFiles files{kind, 10, {}, {at("test_batch.bin")}};
+  for (int i = 1; i <= 5; ++i) files.train.push_back(at(fmt::format("data_batch_{}.bin", i)));
+  return files;
+}
+
+// Another number of classes than is known is the first of a folder's problems.
+Folder with_known_classes(Folder list, const KnownSet& set) {
+  if (list.classes.size() != static_cast<std::size_t>(set.classes))
+    list.problems.insert(list.problems.begin(),
+                         fmt::format("{} has {} classes and {} has {}: `sadam data fetch {}` gets it whole.",
+                                     list.train.folder.parent_path().string(), list.classes.size(), set.name,
+                                     set.classes, set.name));
+  return list;
+}
+
+/// What a name stands for: files to read, or images to make.
+using Content = std::variant<CifarFiles, Folder, KnownSet>;
+
+/// The one place that tells the kinds apart. (Without a default, so that the compiler misses a new one.)
+Content content_of(const std::string& name, const std::filesystem::path& root) {
+  if (const auto path = path_in_name(name)) return list_class_folders(*path);
+  const auto& set = known_set(name);
+  switch (set.kind) {
+    case DataKind::cifar10:
+      return cifar_files(Cifar::ten, known_folder(set, root));
+    case DataKind::cifar100:
+      return cifar_files(Cifar::hundred, known_folder(set, root));
+    case DataKind::class_folders:
+      return with_known_classes(list_class_folders(known_folder(set, root)), set);
+    case DataKind::tiny_imagenet:
+      return with_known_classes(list_tiny_imagenet(known_folder(set, root)), set);
+    case DataKind::synthetic:
+      return set;
+  }
+  throw Error(fmt::format("{} is of a kind that cannot be read: this is a mistake in the catalogue.", name));
+}
+
+template <class... Functions>
+struct ForEach : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+ForEach(Functions...) -> ForEach<Functions...>;  // clang 14 asks for it
+
+// ---- Opening.
 
 // `wanted` of the images a part has, which must be there.
 std::size_t checked_count(const std::string& name, const char* part, std::size_t wanted, std::size_t there) {
   if (wanted > there)
-    throw UsageError(std::to_string(wanted) + " " + part + " images of " + name +
-                     " are asked for and it has " + std::to_string(there) + ": ask for fewer, or 0 for all.");
+    throw UsageError(
+        fmt::format("{} {} images of {} are asked for and it has {}: ask for fewer, or 0 for all.", wanted,
+                    part, name, there));
   return wanted;
 }
 
@@ -48,8 +106,8 @@ DataSet open_folder(const DataRequest& request, const Folder& folder, std::size_
 
 // A folder that is there is not fetched again.
 std::string how_to_replace(const DataRequest& request, const std::vector<std::string>& files) {
-  return "Remove " + std::filesystem::path(files.front()).parent_path().string() +
-         ", then `sadam data fetch " + request.name + "` gets it again.";
+  return fmt::format("Remove {}, then `sadam data fetch {}` gets it again.",
+                     std::filesystem::path(files.front()).parent_path().string(), request.name);
 }
 
 std::shared_ptr<const ImageSet> cifar_part(const DataRequest& request, const char* name, Cifar kind,
@@ -59,25 +117,26 @@ std::shared_ptr<const ImageSet> cifar_part(const DataRequest& request, const cha
     try {
       return read_cifar_files(files, kind);
     } catch (const Error& error) {
-      throw Error(std::string(error.what()) + " " + how_to_replace(request, files));
+      throw Error(fmt::format("{} {}", error.what(), how_to_replace(request, files)));
     }
   }();
   const auto classes = std::set(images.labels.begin(), images.labels.end()).size();
   if (classes != static_cast<std::size_t>(images.classes))
-    throw Error(files.front() + " has images of " + std::to_string(classes) + " classes and " + request.name +
-                " has " + std::to_string(images.classes) + ": it is not whole. " +
-                how_to_replace(request, files));
+    throw Error(fmt::format("{} has images of {} classes and {} has {}: it is not whole. {}", files.front(),
+                            classes, request.name, images.classes, how_to_replace(request, files)));
   const auto count = checked_count(request.name, name, wanted, images.count);
   if (count != 0 && count != images.count)
     images = subset(images, even_subset(images.labels, images.classes, count));
   return in_memory(std::move(images), pixels);
 }
 
-DataSet open_cifar(const DataRequest& request, const KnownSet& set, std::size_t pixels) {
-  const auto files = cifar_files(set, known_folder(set, request.root));
+DataSet open_cifar(const DataRequest& request, const CifarFiles& files, std::size_t pixels) {
   return {cifar_part(request, "training", files.kind, files.train, request.train_images, pixels),
           cifar_part(request, "test", files.kind, files.test, request.test_images, pixels), Normalization{}};
 }
+
+// The synthetic sets are data, not part of an experiment's randomness: always the same ones.
+constexpr std::uint64_t kSyntheticSeed = 0;
 
 // Only as many as are asked for are made.
 DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::size_t pixels) {
@@ -85,7 +144,7 @@ DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::siz
     const auto count = checked_count(request.name, name, wanted, all);
     return in_memory(make_synthetic({.classes = set.classes,
                                      .count = count == 0 ? all : count,
-                                     .seed = synthetic_seed,
+                                     .seed = kSyntheticSeed,
                                      .test = test}),
                      pixels);
   };
@@ -93,43 +152,168 @@ DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::siz
           part("test", true, request.test_images, set.test_images), Normalization{}};
 }
 
+// ---- Checking.
+
+// What is counted of a part while it is read.
+struct PartCount {
+  const char* name;  // for people
+  std::vector<std::size_t> images;
+
+  std::size_t all() const {
+    std::size_t sum = 0;
+    for (const auto count : images) sum += count;
+    return sum;
+  }
+};
+
+struct SetCount {
+  explicit SetCount(std::size_t classes)
+      : train{"training", std::vector<std::size_t>(classes)},
+        test{"test", std::vector<std::size_t>(classes)} {}
+  PartCount train;
+  PartCount test;
+};
+
+// Runs work(0) … work(total − 1), each once, on all cores and on this thread, which alone reports progress.
+// What `work` throws must not escape it.
+template <class Work>
+void run_all(std::size_t total, const CheckProgress& progress, const Work& work) {
+  std::atomic<std::size_t> next = 0;
+  std::atomic<std::size_t> done = 0;
+  const auto take_one = [&] {
+    const auto i = next.fetch_add(1);
+    if (i >= total) return false;
+    work(i);
+    ++done;
+    return true;
+  };
+  std::vector<std::jthread> helpers;  // joined also if the progress throws
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  for (std::size_t i = 1; i < std::min(cores, total); ++i)
+    helpers.emplace_back([&](const std::stop_token& stop) {
+      while (!stop.stop_requested() && take_one()) {
+      }
+    });
+  while (take_one())
+    if (progress) progress(done, total);
+  for (auto& helper : helpers) helper.join();
+  if (progress) progress(total, total);
+}
+
+void decode_all(const Folder& folder, const CheckProgress& progress, std::vector<std::string>& problems) {
+  std::mutex mutex;
+  std::vector<std::pair<std::size_t, std::string>> found;
+  const auto in_train = folder.train.files.size();
+  run_all(in_train + folder.test.files.size(), progress, [&](std::size_t i) {
+    const auto path = i < in_train ? folder.train.path(i) : folder.test.path(i - in_train);
+    std::string problem;
+    try {
+      decode_jpeg_file(path);
+      return;
+    } catch (const Error& error) {
+      problem = error.what();
+    } catch (const std::exception& error) {
+      problem = fmt::format("{}: {}", path.string(), error.what());
+    }
+    const std::lock_guard lock(mutex);
+    found.emplace_back(i, std::move(problem));
+  });
+  std::sort(found.begin(), found.end());  // the order of the files, whoever was first
+  for (auto& each : found) problems.push_back(std::move(each.second));
+}
+
+void count_labels(const std::vector<std::int64_t>& labels, PartCount& count) {
+  for (const auto label : labels) ++count.images[static_cast<std::size_t>(label)];
+}
+
+SetCount check_folder(const Folder& folder, const CheckProgress& progress,
+                      std::vector<std::string>& problems) {
+  SetCount count(folder.classes.size());
+  problems.insert(problems.end(), folder.problems.begin(), folder.problems.end());
+  count_labels(folder.train.labels, count.train);
+  count_labels(folder.test.labels, count.test);
+  decode_all(folder, progress, problems);
+  return count;
+}
+
+SetCount check_cifar(const CifarFiles& files, const CheckProgress& progress,
+                     std::vector<std::string>& problems) {
+  SetCount count(static_cast<std::size_t>(files.classes));
+  std::size_t done = 0;
+  const auto read = [&](const std::vector<std::string>& paths, PartCount& part) {
+    for (const auto& path : paths) {
+      try {
+        count_labels(read_cifar_files({path}, files.kind).labels, part);
+      } catch (const Error& error) {
+        problems.emplace_back(error.what());
+      }
+      if (progress) progress(++done, files.train.size() + files.test.size());
+    }
+  };
+  read(files.train, count.train);
+  read(files.test, count.test);
+  return count;
+}
+
+// Compares with the official numbers: class by class where all classes have the same.
+void compare(const KnownSet& set, const PartCount& part, std::size_t official,
+             const std::vector<std::string>& classes, std::vector<std::string>& problems) {
+  const auto report = [&](const std::string& whose, std::size_t there, std::size_t expected) {
+    if (there != expected)
+      problems.push_back(fmt::format("{} has {} in the {} part, and the official {} has {}.", whose,
+                                     base::counted(there, "image"), part.name, set.name, expected));
+  };
+  if (!set.even) return report(set.name, part.all(), official);
+  for (std::size_t i = 0; i < part.images.size(); ++i)
+    report(fmt::format("class {}", classes.empty() ? fmt::format("{}", i) : classes[i]), part.images[i],
+           official / static_cast<std::size_t>(set.classes));
+}
+
+CheckReport report_of(const std::string& name, const SetCount& count, std::vector<std::string> problems) {
+  const auto classes = count.train.images.size();
+  const auto outcome = problems.empty() ? std::string("all is well")
+                                        : fmt::format("{} found", base::counted(problems.size(), "problem"));
+  return {fmt::format("{}: {} and {} of {} {}: {}.", name, base::counted(count.train.all(), "training image"),
+                      base::counted(count.test.all(), "test image"), classes,
+                      classes == 1 ? "class" : "classes", outcome),
+          std::move(problems)};
+}
+
 }  // namespace
 
 DataSet open_data_set(const DataRequest& request) {
   const auto pixels = request.pixels == 0 ? shape_of(request.name).pixels : request.pixels;
-  if (pixels > max_side)
-    throw UsageError("images of " + std::to_string(pixels) +
-                     " pixels are asked for: " + std::to_string(max_side) + " is the most.");
-  if (const auto path = path_in_name(request.name))
-    return open_folder(request, list_class_folders(*path), pixels);
-  const auto& set = known_set(request.name);
-  switch (set.kind) {
-    case DataKind::cifar:
-      return open_cifar(request, set, pixels);
-    case DataKind::synthetic:
-      return open_synthetic(request, set, pixels);
-    case DataKind::class_folders:
-    case DataKind::tiny_imagenet:
-      break;
-  }
-  return open_folder(request, list_known_folder(set, known_folder(set, request.root)), pixels);
-}
-
-const std::vector<std::string>& data_set_names() {
-  static const auto names = [] {
-    std::vector<std::string> list;
-    for (const auto& set : known_sets()) list.push_back(set.name);
-    return list;
-  }();
-  return names;
-}
-
-DataShape shape_of(const std::string& name) {
-  if (path_in_name(name)) return {0, 224};
-  const auto& set = known_set(name);
-  return {set.classes, set.pixels};
+  if (pixels > kMostPixels)
+    throw UsageError(fmt::format("images of {} pixels are asked for: {} is the most.", pixels, kMostPixels));
+  return std::visit(ForEach{[&](const CifarFiles& files) { return open_cifar(request, files, pixels); },
+                            [&](const Folder& folder) { return open_folder(request, folder, pixels); },
+                            [&](const KnownSet& set) { return open_synthetic(request, set, pixels); }},
+                    content_of(request.name, request.root));
 }
 
 Normalization imagenet_normalization() { return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}; }
+
+CheckReport check_data_set(const std::string& name, const std::filesystem::path& root,
+                           const CheckProgress& progress) {
+  const auto content = content_of(name, root);
+  if (std::holds_alternative<KnownSet>(content))
+    return {fmt::format("{} is made by the program: there is nothing to check.", name), {}};
+  std::vector<std::string> problems;
+  std::vector<std::string> classes;
+  const auto count =
+      std::visit(ForEach{[&](const CifarFiles& files) { return check_cifar(files, progress, problems); },
+                         [&](const Folder& folder) {
+                           classes = folder.classes;
+                           return check_folder(folder, progress, problems);
+                         },
+                         [](const KnownSet& set) { return SetCount(static_cast<std::size_t>(set.classes)); }},
+                 content);
+  if (!path_in_name(name)) {
+    const auto& set = known_set(name);
+    compare(set, count.train, set.train_images, classes, problems);
+    compare(set, count.test, set.test_images, classes, problems);
+  }
+  return report_of(name, count, std::move(problems));
+}
 
 }  // namespace sadam::data

@@ -1,13 +1,14 @@
-// Data sets by name: cifar10, cifar100, tinyimagenet, imagewoof, synthetic10, synthetic100, or a folder of
-// images laid out as ImageNet's.
+// Data sets by name (data/catalogue.h), or folders of images laid out as ImageNet's: opened, or checked.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "data/catalogue.h"
 #include "data/image_set.h"
 
 namespace sadam::data {
@@ -19,7 +20,7 @@ struct DataSet {
 };
 
 struct DataRequest {
-  std::string name;  ///< one of data_set_names(), or "folder:PATH"
+  std::string name;  ///< of the catalogue, or "folder:PATH"
   std::filesystem::path root =
       "data";                    ///< holds cifar-100-binary/ and so on, as the official archives unpack
   std::size_t pixels = 0;        ///< 0: the data set's own size (32, 64, 160, 224 for folders)
@@ -31,18 +32,22 @@ struct DataRequest {
 /// get the data (`sadam data fetch NAME`) where it is missing, or which file is damaged.
 DataSet open_data_set(const DataRequest& request);
 
-/// The names that need no path.
-const std::vector<std::string>& data_set_names();
-
-/// Classes and own size of a named set, without opening it; {0, 224} for a folder.
-struct DataShape {
-  std::int64_t classes = 0;
-  std::size_t pixels = 0;
-};
-DataShape shape_of(const std::string& name);
-
 /// What networks pretrained on ImageNet expect, and what sets of photographs come with; CIFAR and the
 /// synthetic sets come with (x − 0.5)/0.5.
 Normalization imagenet_normalization();
+
+struct CheckReport {
+  std::string summary;                ///< one line: what is there, and whether all is well
+  std::vector<std::string> problems;  ///< a sentence each, every damaged file by its name
+};
+
+/// How many of how many files have been read. Called from the thread that called check_data_set, and what it
+/// throws ends the check.
+using CheckProgress = std::function<void(std::size_t done, std::size_t total)>;
+
+/// Decodes every image of both parts, on all cores, and compares the number of images in each class with the
+/// official set's (which a folder:PATH does not have). A set that is not there is an Error.
+CheckReport check_data_set(const std::string& name, const std::filesystem::path& root,
+                           const CheckProgress& progress = {});
 
 }  // namespace sadam::data

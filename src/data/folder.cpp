@@ -1,35 +1,103 @@
 #include "data/folder.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sadam/error.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <iterator>
+#include <unordered_set>
 
-#include "data/folder_files.h"
+#include "base/file.h"
 
 namespace sadam::data {
 namespace {
+
+bool is_clutter(const std::string& name) {
+  constexpr std::array<const char*, 3> kLeftBehind = {"Thumbs.db", "desktop.ini", "Icon\r"};
+  return name.starts_with('.') ||
+         std::find(kLeftBehind.begin(), kLeftBehind.end(), name) != kLeftBehind.end();
+}
+
+bool is_named_jpeg(const std::string& name) {
+  auto extension = std::filesystem::path(name).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".jpg" || extension == ".jpeg";
+}
+
+/// What lies in a folder, sorted by byte values, without hidden files and what desktops leave behind. A
+/// folder that cannot be read is an Error.
+struct FolderContent {
+  std::vector<std::string> folders;
+  std::vector<std::string> files;
+};
+FolderContent content_of(const std::filesystem::path& folder) {
+  FolderContent content;
+  try {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      auto name = entry.path().filename().string();
+      if (is_clutter(name)) continue;
+      (entry.is_directory() ? content.folders : content.files).push_back(std::move(name));
+    }
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw Error(fmt::format("cannot list the folder {}: {}.", folder.string(), error.code().message()));
+  }
+  std::sort(content.folders.begin(), content.folders.end());
+  std::sort(content.files.begin(), content.files.end());
+  return content;
+}
+
+/// The JPEG files of a folder, by their names; each other thing in it becomes a problem.
+std::vector<std::string> jpeg_files_in(const std::filesystem::path& folder,
+                                       std::vector<std::string>& problems) {
+  auto content = content_of(folder);
+  for (const auto& name : content.folders)
+    problems.push_back(fmt::format("{} is a folder among the images of a class: move it elsewhere.",
+                                   (folder / name).string()));
+  std::erase_if(content.files, [&](const std::string& name) {
+    if (is_named_jpeg(name)) return false;
+    problems.push_back(
+        fmt::format("{} is no JPEG file by its name (.jpg or .jpeg): convert it or move it elsewhere.",
+                    (folder / name).string()));
+    return true;
+  });
+  return std::move(content.files);
+}
 
 // The names of `all` that `some` lacks, few enough to read.
 std::string lacking(const std::vector<std::string>& all, const std::vector<std::string>& some) {
   std::vector<std::string> names;
   std::set_difference(all.begin(), all.end(), some.begin(), some.end(), std::back_inserter(names));
-  constexpr std::size_t readable = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), readable); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > readable) text += " and " + std::to_string(names.size() - readable) + " more";
-  return text;
+  constexpr std::size_t kReadable = 3;
+  const auto more = names.size() - std::min(names.size(), kReadable);
+  names.resize(names.size() - more);
+  return fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
 // The names of the class folders of a part.
 std::vector<std::string> classes_in(const std::filesystem::path& part, std::vector<std::string>& problems) {
   auto content = content_of(part);
   for (const auto& name : content.files)
-    problems.push_back((part / name).string() +
-                       " lies outside any class: move it into the folder of its class, or elsewhere.");
+    problems.push_back(
+        fmt::format("{} lies outside any class: move it into the folder of its class, or elsewhere.",
+                    (part / name).string()));
   if (content.folders.empty())
-    problems.push_back(part.string() + " has no folders: there must be one for each class.");
+    problems.push_back(fmt::format("{} has no folders: there must be one for each class.", part.string()));
   return std::move(content.folders);
+}
+
+// The images of one class, which lie in `folder` of the part.
+void add_class(FolderPart& part, const std::string& folder, std::int64_t label,
+               std::vector<std::string>& problems) {
+  const auto files = jpeg_files_in(part.folder / folder, problems);
+  if (files.empty())
+    problems.push_back(
+        fmt::format("{} has no images: every class needs some.", (part.folder / folder).string()));
+  for (const auto& file : files) part.files.push_back(fmt::format("{}/{}", folder, file));
+  part.labels.insert(part.labels.end(), files.size(), label);
 }
 
 FolderPart list_classes(const std::filesystem::path& part, const std::vector<std::string>& present,
@@ -38,12 +106,98 @@ FolderPart list_classes(const std::filesystem::path& part, const std::vector<std
   for (const auto& name : present) {
     const auto position = std::lower_bound(classes.begin(), classes.end(), name);
     if (position == classes.end() || *position != name) continue;  // said to be amiss by the caller
-    const auto files = jpeg_files_in(part / name, problems);
-    if (files.empty()) problems.push_back((part / name).string() + " has no images: every class needs some.");
-    for (const auto& file : files) list.files.emplace_back(name).append("/").append(file);
-    list.labels.insert(list.labels.end(), files.size(), position - classes.begin());
+    add_class(list, name, position - classes.begin(), problems);
   }
   return list;
+}
+
+// Calls `use(line, number)` for each line, without its end (which may be Windows'); empty lines count but are
+// not passed on.
+template <class Use>
+void for_each_line(std::string_view text, Use use) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto end = std::min(text.find('\n'), text.size());
+    auto line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) use(line, number);
+  }
+}
+
+Error bad_line(std::size_t number, std::string_view reason) {
+  return Error(fmt::format("line {} {}: the file is damaged or another one.", number, reason));
+}
+
+// The names end up in paths, which must not lead elsewhere.
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         std::none_of(name.begin(), name.end(),
+                      [](unsigned char c) { return c == '/' || c == '\\' || c < ' ' || c == 0x7f; });
+}
+
+// What `read` makes of a text file, whose name goes before the sentence of an Error.
+template <class Read>
+auto read_list(const std::filesystem::path& path, Read read) {
+  const auto bytes = base::read_file(path);
+  try {
+    return read(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+FolderPart list_tiny_train(const std::filesystem::path& train, Folder& list) {
+  FolderPart part{train, {}, {}};
+  for (const auto& name : content_of(train).folders)
+    if (!std::binary_search(list.classes.begin(), list.classes.end(), name))
+      list.problems.push_back(
+          fmt::format("{} is no class of wnids.txt: move it elsewhere.", (train / name).string()));
+  for (std::size_t label = 0; label < list.classes.size(); ++label) {
+    const auto images = fmt::format("{}/images", list.classes[label]);
+    if (!std::filesystem::is_directory(train / images)) {
+      list.problems.push_back(
+          fmt::format("there is no folder {} for a class of wnids.txt: unpack the archive again.",
+                      (train / images).string()));
+      continue;
+    }
+    add_class(part, images, static_cast<std::int64_t>(label), list.problems);
+  }
+  return part;
+}
+
+FolderPart list_tiny_val(const std::filesystem::path& val, Folder& list) {
+  FolderPart part{val / "images", {}, {}};
+  const auto lines = val / "val_annotations.txt";
+  auto annotations = read_list(lines, read_annotations);
+  std::sort(annotations.begin(), annotations.end(),
+            [](const Annotation& a, const Annotation& b) { return a.file < b.file; });
+  const auto files = jpeg_files_in(part.folder, list.problems);
+  auto file = files.begin();
+  const auto report_unlisted = [&](const std::string& name) {
+    list.problems.push_back(fmt::format("{} has no line in {}: unpack the archive again.",
+                                        (part.folder / name).string(), lines.string()));
+  };
+  for (const auto& annotation : annotations) {
+    for (; file != files.end() && *file < annotation.file; ++file) report_unlisted(*file);
+    const auto report = [&](const std::string& what) {
+      list.problems.push_back(fmt::format("{}: line {} names {}: unpack the archive again.", lines.string(),
+                                          annotation.line, what));
+    };
+    if (file == files.end() || *file != annotation.file) {
+      report(fmt::format("{}, which is not there", annotation.file));
+      continue;
+    }
+    ++file;
+    const auto position = std::lower_bound(list.classes.begin(), list.classes.end(), annotation.class_name);
+    if (position == list.classes.end() || *position != annotation.class_name) {
+      report(fmt::format("the class {}, which wnids.txt lacks", annotation.class_name));
+      continue;
+    }
+    part.files.push_back(annotation.file);
+    part.labels.push_back(position - list.classes.begin());
+  }
+  std::for_each(file, files.end(), report_unlisted);
+  return part;
 }
 
 }  // namespace
@@ -55,18 +209,19 @@ Folder list_class_folders(const std::filesystem::path& folder) {
     test = folder / "test";
   for (const auto& part : {train, test})
     if (!std::filesystem::is_directory(part))
-      throw Error("there is no folder " + part.string() +
-                  ": images belong into train/CLASS/ and val/CLASS/ (or test/CLASS/).");
+      throw Error(fmt::format(
+          "there is no folder {}: images belong into train/CLASS/ and val/CLASS/ (or test/CLASS/).",
+          part.string()));
 
   Folder list;
   list.classes = classes_in(train, list.problems);
   const auto test_classes = classes_in(test, list.problems);
   if (const auto names = lacking(list.classes, test_classes); !names.empty())
-    list.problems.push_back(test.string() + " lacks classes that " + train.string() + " has (" + names +
-                            "): both parts need the same.");
+    list.problems.push_back(fmt::format("{} lacks classes that {} has ({}): both parts need the same.",
+                                        test.string(), train.string(), names));
   if (const auto names = lacking(test_classes, list.classes); !names.empty())
-    list.problems.push_back(test.string() + " has classes that " + train.string() + " lacks (" + names +
-                            "): both parts need the same.");
+    list.problems.push_back(fmt::format("{} has classes that {} lacks ({}): both parts need the same.",
+                                        test.string(), train.string(), names));
   list.train = list_classes(train, list.classes, list.classes, list.problems);
   list.test = list_classes(test, test_classes, list.classes, list.problems);
   return list;
@@ -75,8 +230,46 @@ Folder list_class_folders(const std::filesystem::path& folder) {
 void refuse_problems(const Folder& folder) {
   if (folder.problems.empty()) return;
   const auto more = folder.problems.size() - 1;
-  throw Error(folder.problems.front() +
-              (more == 0 ? "" : " (And " + std::to_string(more) + " more; `sadam data check` lists them.)"));
+  throw Error(
+      fmt::format("{}{}", folder.problems.front(),
+                  more == 0 ? "" : fmt::format(" (And {} more; `sadam data check` lists them.)", more)));
+}
+
+std::vector<std::string> read_class_names(std::string_view text) {
+  std::vector<std::string> names;
+  std::unordered_set<std::string_view> seen;
+  for_each_line(text, [&](std::string_view line, std::size_t number) {
+    if (!is_plain_name(line)) throw bad_line(number, "is no name of a class");
+    if (!seen.insert(line).second) throw bad_line(number, "names a class a second time");
+    names.emplace_back(line);
+  });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<Annotation> read_annotations(std::string_view text) {
+  std::vector<Annotation> annotations;
+  std::unordered_set<std::string_view> seen;
+  for_each_line(text, [&](std::string_view line, std::size_t number) {
+    const auto tab = line.find('\t');
+    if (tab == std::string_view::npos) throw bad_line(number, "has no tab between a file and its class");
+    const auto file = line.substr(0, tab);
+    const auto rest = line.substr(tab + 1);
+    const auto class_name = rest.substr(0, rest.find('\t'));
+    if (!is_plain_name(file) || !is_plain_name(class_name))
+      throw bad_line(number, "does not begin with a file name and a class");
+    if (!seen.insert(file).second) throw bad_line(number, "names a file a second time");
+    annotations.push_back({std::string(file), std::string(class_name), number});
+  });
+  return annotations;
+}
+
+Folder list_tiny_imagenet(const std::filesystem::path& folder) {
+  Folder list;
+  list.classes = read_list(folder / "wnids.txt", read_class_names);
+  list.train = list_tiny_train(folder / "train", list);
+  list.test = list_tiny_val(folder / "val", list);
+  return list;
 }
 
 }  // namespace sadam::data

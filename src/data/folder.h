@@ -2,9 +2,11 @@
 // the same on every machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sadam::data {
@@ -34,6 +36,20 @@ Folder list_class_folders(const std::filesystem::path& folder);
 /// TinyImageNet's: wnids.txt names the classes; train/CLASS/images/*.JPEG; val/images/*.JPEG with the classes
 /// in val/val_annotations.txt.
 Folder list_tiny_imagenet(const std::filesystem::path& folder);
+
+/// The names in wnids.txt, one a line, sorted. A name twice, or one that is no plain file name, is an Error
+/// with the number of its line.
+std::vector<std::string> read_class_names(std::string_view text);
+
+struct Annotation {
+  std::string file;
+  std::string class_name;
+  std::size_t line = 0;  ///< from 1
+};
+
+/// val_annotations.txt: file name, tab, class, and more that is not needed, on each line. A line of another
+/// form, or a file named twice, is an Error with the number of the line.
+std::vector<Annotation> read_annotations(std::string_view text);
 
 /// Throws the first problem, if there is one, and says how many more there are.
 void refuse_problems(const Folder& folder);

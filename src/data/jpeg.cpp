@@ -1,5 +1,6 @@
 #include "data/jpeg.h"
 
+#include <fmt/format.h>
 #include <sadam/error.h>
 
 #include <array>
@@ -11,11 +12,13 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include "base/file.h"
+
 namespace sadam::data {
 namespace {
 
 // A progressive file may repeat scans over the whole picture at a few bytes each; real ones have about ten.
-constexpr int max_jpeg_scans = 100;
+constexpr int kMostScans = 100;
 
 // libjpeg reports errors by a callback that must not return, and an exception must not cross its C frames:
 // the callback jumps back instead. So every function here that calls libjpeg sets the target of the jump
@@ -90,8 +93,8 @@ class JpegDecoder {
 
   static void watch_scans(j_common_ptr info) {
     auto* const self = this_of(info);
-    if (self->info_.input_scan_number <= max_jpeg_scans) return;
-    std::snprintf(self->reason_.data(), self->reason_.size(), "it has more than %d scans", max_jpeg_scans);
+    if (self->info_.input_scan_number <= kMostScans) return;
+    std::snprintf(self->reason_.data(), self->reason_.size(), "it has more than %d scans", kMostScans);
     std::longjmp(self->target_, 1);
   }
 
@@ -106,8 +109,8 @@ class JpegDecoder {
 
 // What libjpeg says begins with a capital and ends without a full stop.
 Error jpeg_error(const JpegDecoder& decoder) {
-  return Error("libjpeg cannot decode it (" + decoder.reason() +
-               "): the file is damaged, cut off or no JPEG file.");
+  return Error(fmt::format("libjpeg cannot decode it ({}): the file is damaged, cut off or no JPEG file.",
+                           decoder.reason()));
 }
 
 void refuse_other_formats(std::span<const std::byte> bytes) {
@@ -147,9 +150,10 @@ Picture decode_jpeg(std::span<const std::byte> bytes, std::size_t max_pixels) {
   if (!decoder.read_header(bytes)) throw jpeg_error(decoder);
   Picture picture{decoder.width(), decoder.height(), {}};
   if (picture.width * picture.height > max_pixels)
-    throw Error("its header asks for " + std::to_string(picture.width) + " x " +
-                std::to_string(picture.height) + " pixels, more than the " + std::to_string(max_pixels) +
-                " that are decoded: it is damaged, or scale it down.");
+    throw Error(fmt::format(
+        "its header asks for {} x {} pixels, more than the {} that are decoded: it is damaged, or scale it "
+        "down.",
+        picture.width, picture.height, max_pixels));
   if (!decoder.start()) throw jpeg_error(decoder);
   const std::size_t plane = picture.width * picture.height;
   picture.pixels.resize(3 * plane);
@@ -164,6 +168,15 @@ Picture decode_jpeg(std::span<const std::byte> bytes, std::size_t max_pixels) {
   }
   if (!decoder.finish()) throw jpeg_error(decoder);
   return picture;
+}
+
+Picture decode_jpeg_file(const std::filesystem::path& path) {
+  const auto bytes = base::read_file(path);
+  try {
+    return decode_jpeg(bytes);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", path.string(), error.what()));
+  }
 }
 
 }  // namespace sadam::data

@@ -1,10 +1,10 @@
 #include "data/loader.h"
 
+#include <fmt/format.h>
 #include <sadam/error.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <cstdint>
@@ -49,12 +49,10 @@ class Loader::Workers {
   }
 
   std::size_t batches() const { return (count_ + options_.batch - 1) / options_.batch; }
-  double waited_seconds() const { return waited_seconds_; }
 
   void start(std::size_t epoch, std::size_t first_batch) {
     if (first_batch > batches())
-      throw Error("an epoch cannot begin at batch " + std::to_string(first_batch) + ": it has " +
-                  std::to_string(batches()) + ".");
+      throw Error(fmt::format("an epoch cannot begin at batch {}: it has {}.", first_batch, batches()));
     auto order =
         options_.shuffle ? shuffled_order(count_, options_.seed, epoch) : std::vector<std::uint32_t>();
     std::unique_lock lock(mutex_);
@@ -130,10 +128,7 @@ class Loader::Workers {
   }
 
   void wait_for(std::unique_lock<std::mutex>& lock, const Slot& slot) {
-    if (slot.missing == 0) return;
-    const auto before = std::chrono::steady_clock::now();
     for_caller_.wait(lock, [&] { return slot.missing == 0; });
-    waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   }
 
   bool work_to_do() const {
@@ -206,7 +201,6 @@ class Loader::Workers {
   std::size_t claimed_batch_ = 0;        ///< from which the next share is taken
   std::size_t claimed_images_ = 0;       ///< of that batch
   std::size_t busy_ = 0;                 ///< workers with a share
-  double waited_seconds_ = 0;            ///< the caller's alone
 
   std::vector<std::jthread> threads_;  ///< last: they stop and are joined before anything else goes
 };
@@ -218,7 +212,6 @@ Loader::~Loader() = default;
 std::size_t Loader::batches() const { return workers_->batches(); }
 void Loader::start(std::size_t epoch, std::size_t first_batch) { workers_->start(epoch, first_batch); }
 bool Loader::next(Batch& batch) { return workers_->next(batch); }
-double Loader::waited_seconds() const { return workers_->waited_seconds(); }
 
 NormalizationTable normalization_table(const Normalization& normalization) {
   NormalizationTable table;
@@ -226,8 +219,10 @@ NormalizationTable normalization_table(const Normalization& normalization) {
     const auto mean = normalization.mean[channel];
     const auto deviation = normalization.deviation[channel];
     if (!std::isfinite(mean) || !std::isfinite(deviation) || !(deviation > 0))
-      throw Error("a loader cannot normalise with mean " + std::to_string(mean) + " and deviation " +
-                  std::to_string(deviation) + ": the mean must be finite, the deviation finite and above 0.");
+      throw Error(
+          fmt::format("a loader cannot normalise with mean {} and deviation {}: the mean must be finite, the "
+                      "deviation finite and above 0.",
+                      mean, deviation));
     for (std::size_t byte = 0; byte < 256; ++byte)
       table[channel][byte] = (static_cast<float>(byte) / 255.0f - mean) / deviation;
   }
@@ -237,8 +232,7 @@ NormalizationTable normalization_table(const Normalization& normalization) {
 const LoaderOptions& checked_options(const LoaderOptions& options) {
   if (options.batch < 1) throw Error("a batch of 0 images was asked for: it must have at least 1.");
   if (options.threads < 1)
-    throw Error("a loader with " + std::to_string(options.threads) +
-                " threads was asked for: it needs at least 1.");
+    throw Error(fmt::format("a loader with {} threads was asked for: it needs at least 1.", options.threads));
   if (options.ahead < 1)
     throw Error("a loader that makes 0 batches ahead was asked for: it needs at least 1.");
   return options;
@@ -246,8 +240,7 @@ const LoaderOptions& checked_options(const LoaderOptions& options) {
 
 std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint64_t epoch) {
   if (count > std::numeric_limits<std::uint32_t>::max())
-    throw Error("a set of " + std::to_string(count) +
-                " images is too large to shuffle: 4294967295 is the most.");
+    throw Error(fmt::format("a set of {} images is too large to shuffle: 4294967295 is the most.", count));
   std::vector<std::uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0u);
   Random random(seed, Purpose::shuffle, epoch);

@@ -46,9 +46,6 @@ class Loader {
   /// damaged file) is thrown here, at the batch it belongs to, and again until start(): nothing is skipped.
   bool next(Batch& batch);
 
-  /// Seconds that next() has spent waiting for workers, since the Loader was made.
-  double waited_seconds() const;
-
  private:
   class Workers;
   std::unique_ptr<Workers> workers_;

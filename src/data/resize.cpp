@@ -4,8 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "data/resize_formula.h"
-
 namespace sadam::data {
 
 Resizer::Axis::Axis(std::size_t from, std::size_t to) {

@@ -1,5 +1,6 @@
 #include "data/synthetic.h"
 
+#include <fmt/format.h>
 #include <sadam/error.h>
 
 #include <algorithm>
@@ -149,8 +150,8 @@ void paint_backdrop(Canvas& canvas, const Backdrop& backdrop, Random& random) {
   struct Direction {
     int right, down, start;
   };
-  constexpr std::array<Direction, 4> directions = {{{2, 0, 0}, {0, 2, 0}, {1, 1, 0}, {1, -1, kSide - 1}}};
-  const auto [right, down, start] = directions[backdrop.direction];
+  constexpr std::array<Direction, 4> kDirections = {{{2, 0, 0}, {0, 2, 0}, {1, 1, 0}, {1, -1, kSide - 1}}};
+  const auto [right, down, start] = kDirections[backdrop.direction];
   for (int y = 0; y < kSide; ++y)
     for (int x = 0; x < kSide; ++x) {
       const auto& colour = ramp[static_cast<std::size_t>((right * x + down * y + start) / 2)];
@@ -238,8 +239,8 @@ void expose(const Canvas& canvas, Random& random, std::uint8_t* out) {
 
 Images make_synthetic(const SyntheticOptions& options) {
   if (options.classes != 10 && options.classes != 100)
-    throw Error("a synthetic set of " + std::to_string(options.classes) +
-                " classes was asked for: it has 10 or 100.");
+    throw Error(
+        fmt::format("a synthetic set of {} classes was asked for: it has 10 or 100.", options.classes));
   Images images;
   images.count = options.count;
   images.height = kSide;

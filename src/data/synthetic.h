@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "data/images.h"
+#include "data/image_set.h"
 
 namespace sadam::data {
 

@@ -17,7 +17,7 @@
 #include <numbers>
 #include <random>
 
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::lab {

@@ -1,9 +1,10 @@
 #include "nn/classifier.h"
 
+#include <fmt/format.h>
+
 #include <vector>
 
-#include "base/nearest.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "nn/qat_net.h"
 #include "nn/resnet18.h"
@@ -41,6 +42,12 @@ class ResNet18Classifier : public Classifier {
   ResNet18 net_;
 };
 
+UsageError unknown_model(const std::string& name) {
+  const std::vector<std::string> valid = {"qatnet", "resnet18"};
+  return UsageError(
+      fmt::format("there is no model {}{}", base::in_quotes(name), base::suggestion(name, valid)));
+}
+
 }  // namespace
 
 std::unique_ptr<Classifier> make_classifier(const ClassifierOptions& options) {
@@ -58,13 +65,13 @@ std::unique_ptr<Classifier> make_classifier(const ClassifierOptions& options) {
     // The networks say what is wrong; that it was asked for makes it a wrong use.
     throw UsageError(error.what());
   }
-  const std::vector<std::string> valid = {"qatnet", "resnet18"};
-  throw UsageError("there is no model " + base::in_quotes(options.name) +
-                   base::suggestion(options.name, valid));
+  throw unknown_model(options.name);
 }
 
 std::int64_t least_batch(const std::string& name, std::int64_t pixels) {
-  return name == "resnet18" ? ResNet18Impl::least_batch(pixels) : 1;
+  if (name == "qatnet") return 1;
+  if (name == "resnet18") return ResNet18Impl::least_batch(pixels);
+  throw unknown_model(name);
 }
 
 }  // namespace sadam::nn

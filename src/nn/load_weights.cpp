@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sadam/error.h>
 #include <torch/nn/module.h>
 
@@ -13,9 +15,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/quote.h"
-#include "nn/weights/convert.h"
+#include "base/text.h"
 #include "nn/weights/safetensors.h"
+#include "nn/weights/tensor_file.h"
 
 namespace sadam::nn {
 namespace {
@@ -54,10 +56,7 @@ bool holds_weights(weights::DType dtype) {
 }
 
 std::string shape_text(std::span<const std::int64_t> shape) {
-  if (shape.empty()) return "scalar";
-  std::string text;
-  for (const auto size : shape) text += (text.empty() ? "" : "×") + std::to_string(size);
-  return text;
+  return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "×"));
 }
 
 std::string type_text(const at::Tensor& tensor) {
@@ -77,14 +76,28 @@ std::string type_text(const at::Tensor& tensor) {
 std::string difference(const weights::Tensor& from, const at::Tensor& to) {
   const std::span<const std::int64_t> shape(to.sizes().data(), to.sizes().size());
   if (!std::ranges::equal(from.shape, shape)) {
-    return "file " + shape_text(from.shape) + ", model " + shape_text(shape);
+    return fmt::format("file {}, model {}", shape_text(from.shape), shape_text(shape));
   }
   if (is_count(from.name) || holds_weights(from.dtype) == to.is_floating_point()) return "";
-  return "file " + std::string(weights::name(from.dtype)) + ", model " + type_text(to);
+  return fmt::format("file {}, model {}", weights::name(from.dtype), type_text(to));
 }
 
-LoadReport compare(const NamedTensors& state, const TensorsByName& tensors, const weights::TensorFile& file) {
-  LoadReport report;
+/// How a file differs from the parameters and buffers of a network.
+struct Differences {
+  /// What the network has and the file has not; never num_batches_tracked, which old files lack and nothing
+  /// depends on.
+  std::vector<std::string> missing;
+  std::vector<std::string> unexpected;  ///< what the file has and the network has not
+  /// "fc.weight: file 1000×512, model 100×512", or "fc.weight: file int64, model float32" where integers meet
+  /// real numbers; num_batches_tracked may be either
+  std::vector<std::string> mis_shaped;
+
+  bool fits() const { return missing.empty() && unexpected.empty() && mis_shaped.empty(); }
+};
+
+Differences compare(const NamedTensors& state, const TensorsByName& tensors,
+                    const weights::TensorFile& file) {
+  Differences report;
   std::unordered_set<std::string_view> known;
   for (const auto& [name, value] : state) {
     known.insert(name);
@@ -94,7 +107,7 @@ LoadReport compare(const NamedTensors& state, const TensorsByName& tensors, cons
       continue;
     }
     const auto text = difference(*found->second, value);
-    if (!text.empty()) report.mis_shaped.push_back(name + ": " + text);
+    if (!text.empty()) report.mis_shaped.push_back(fmt::format("{}: {}", name, text));
   }
   for (const auto& tensor : file.tensors) {
     if (!known.contains(tensor.name)) report.unexpected.push_back(tensor.name);
@@ -103,7 +116,7 @@ LoadReport compare(const NamedTensors& state, const TensorsByName& tensors, cons
 }
 
 /// Takes the last layer out of a report; true if it was in it.
-bool forgive_last_layer(LoadReport& report) {
+bool forgive_last_layer(Differences& report) {
   const auto forgiven = std::erase_if(report.missing, in_last_layer) +
                         std::erase_if(report.unexpected, in_last_layer) +
                         std::erase_if(report.mis_shaped, in_last_layer);
@@ -112,22 +125,21 @@ bool forgive_last_layer(LoadReport& report) {
 
 /// "3 missing ('a', 'b', 'c')", with the first ten names.
 std::string listed(std::string_view kind, std::span<const std::string> names) {
-  constexpr std::size_t most = 10;
-  std::string text = std::to_string(names.size()) + " " + std::string(kind) + " (";
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return text + (names.size() > most ? ", …)" : ")");
+  constexpr std::size_t kMost = 10;
+  const auto shown = names.first(std::min(kMost, names.size()));
+  return fmt::format("{} {} ({}{})", names.size(), kind, fmt::join(shown, ", "),
+                     names.size() > kMost ? ", …" : "");
 }
 
-std::string sentence_about(const LoadReport& report, const std::string& source) {
+std::string sentence_about(const Differences& report, const std::string& source) {
   std::vector<std::string> quoted;  // names from outside
   for (const auto& name : report.unexpected) quoted.push_back(base::in_quotes(name));
   std::vector<std::string> parts;
   if (!report.missing.empty()) parts.push_back(listed("missing", report.missing));
   if (!quoted.empty()) parts.push_back(listed("unexpected", quoted));
   if (!report.mis_shaped.empty()) parts.push_back(listed("mis-shaped", report.mis_shaped));
-  std::string text = source + " does not fit the model: ";
-  for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : "; ") + parts[i];
-  return text + "; use weights of this network with as many classes.";
+  return fmt::format("{} does not fit the model: {}; use weights of this network with as many classes.",
+                     source, fmt::join(parts, "; "));
 }
 
 at::ScalarType scalar_type(weights::DType dtype) {
@@ -169,10 +181,6 @@ at::Tensor tensor_of(const weights::Tensor& from) {
 }
 
 }  // namespace
-
-LoadReport compare_weights(const torch::nn::Module& model, const weights::TensorFile& file) {
-  return compare(state_of(model), by_name(file), file);
-}
 
 std::vector<std::string> load_weights(torch::nn::Module& model, const weights::TensorFile& file,
                                       const LoadOptions& options) {

@@ -14,21 +14,6 @@ class Module;
 
 namespace sadam::nn {
 
-/// How a file differs from the parameters and buffers of a network.
-struct LoadReport {
-  /// What the network has and the file has not; never num_batches_tracked, which old files lack and nothing
-  /// depends on.
-  std::vector<std::string> missing;
-  std::vector<std::string> unexpected;  ///< what the file has and the network has not
-  /// "fc.weight: file 1000×512, model 100×512", or "fc.weight: file int64, model float32" where integers meet
-  /// real numbers; num_batches_tracked may be either
-  std::vector<std::string> mis_shaped;
-
-  bool fits() const { return missing.empty() && unexpected.empty() && mis_shaped.empty(); }
-};
-
-LoadReport compare_weights(const torch::nn::Module& model, const weights::TensorFile& file);
-
 struct LoadOptions {
   /// For a start from weights of another task: if the last layer (fc.*) differs in any way, all of it stays
   /// as it is in the model, and is no fault of the file.

@@ -2,14 +2,11 @@
 
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/linear.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sadam/error.h>
 
-#include <sstream>
-#include <string>
-
-#include "nn/byte_dropout.h"
-#include "nn/fake_quantize.h"
-#include "nn/pool_relu.h"
+#include "nn/layers.h"
 
 namespace sadam::nn {
 namespace {
@@ -18,19 +15,19 @@ namespace {
 std::vector<std::int64_t> channels_for(std::int64_t pixels) {
   if (pixels == 32) return {16, 32};
   if (pixels == 64 || pixels == 160 || pixels == 224) return {16, 32, 64};
-  throw Error("QATNet does not know images of " + std::to_string(pixels) +
-              " pixels: resize them to 32, 64, 160 or 224.");
+  throw Error(
+      fmt::format("QATNet does not know images of {} pixels: resize them to 32, 64, 160 or 224.", pixels));
 }
 
 void check_options(const QATNetOptions& options) {
   channels_for(options.pixels);
   check_bits(options.bits);
   if (options.classes < 1) {
-    throw Error("QATNet was asked for " + std::to_string(options.classes) + " classes: it needs at least 1.");
+    throw Error(fmt::format("QATNet was asked for {} classes: it needs at least 1.", options.classes));
   }
   if (!(options.dropout >= 0 && options.dropout < 1)) {
-    throw Error("QATNet was asked for a dropout of " + std::to_string(options.dropout) +
-                ": it must be at least 0 and below 1.");
+    throw Error(fmt::format("QATNet was asked for a dropout of {}: it must be at least 0 and below 1.",
+                            options.dropout));
   }
 }
 
@@ -39,14 +36,8 @@ void check_images(const at::Tensor& images, std::int64_t pixels) {
       images.size(3) == pixels) {
     return;
   }
-  std::ostringstream given;
-  if (images.defined()) {
-    given << "images of shape " << images.sizes();
-  } else {
-    given << "an undefined tensor";
-  }
-  const auto side = std::to_string(pixels);
-  throw Error("QATNet was given " + given.str() + ": give it [n, 3, " + side + ", " + side + "].");
+  throw Error(
+      fmt::format("QATNet was given {}: give it [n, 3, {}, {}].", shape_in_words(images), pixels, pixels));
 }
 
 }  // namespace
@@ -56,7 +47,7 @@ QATNetImpl::QATNetImpl(const QATNetOptions& options) : options_(options) {
   std::int64_t in = 3;
   std::int64_t side = options.pixels;
   for (const auto out : channels_for(options.pixels)) {
-    const auto name = "conv" + std::to_string(convolutions_.size() + 1);
+    const auto name = fmt::format("conv{}", convolutions_.size() + 1);
     convolutions_.push_back(register_module(name, torch::nn::Conv2d(in, out, 3)));
     in = out;
     side = (side - 2) / 2;
@@ -78,8 +69,9 @@ at::Tensor QATNetImpl::forward(const at::Tensor& images) { return forward_quanti
 at::Tensor QATNetImpl::forward_quantized(const QuantizedImages& images) {
   check_images(images.tensor(), options_.pixels);
   if (images.bits_ != options_.bits) {
-    throw Error("QATNet with " + std::to_string(options_.bits) + " bits was given images quantized to " +
-                std::to_string(images.bits_) + ": let it quantize them itself.");
+    throw Error(
+        fmt::format("QATNet with {} bits was given images quantized to {}: let it quantize them itself.",
+                    options_.bits, images.bits_));
   }
   auto x = images.tensor();
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {

@@ -1,13 +1,14 @@
 #include "nn/resnet18.h"
 
 #include <ATen/ops/max_pool2d.h>
+#include <fmt/format.h>
 #include <sadam/error.h>
 #include <torch/nn/init.h>
 
 #include <algorithm>
 #include <array>
-#include <sstream>
-#include <string>
+
+#include "nn/layers.h"
 
 namespace sadam::nn {
 namespace {
@@ -37,13 +38,7 @@ void check_images_for_resnet(const at::Tensor& images, bool training) {
   const bool fits = images.defined() && images.dim() == 4 && images.size(1) == 3 && images.size(2) > 0 &&
                     images.size(3) > 0;
   if (!fits) {
-    std::ostringstream given;
-    if (images.defined()) {
-      given << "images of shape " << images.sizes();
-    } else {
-      given << "an undefined tensor";
-    }
-    throw Error("ResNet-18 was given " + given.str() + ": give it [n, 3, h, w].");
+    throw Error(fmt::format("ResNet-18 was given {}: give it [n, 3, h, w].", shape_in_words(images)));
   }
   const auto pixels = std::max(images.size(2), images.size(3));
   if (training && images.size(0) == 1 && ResNet18Impl::least_batch(pixels) > 1) {
@@ -88,19 +83,18 @@ class BasicBlock : public torch::nn::Module {
 
 ResNet18Impl::ResNet18Impl(const ResNet18Options& options) : options_(options) {
   if (options.classes < 1) {
-    throw Error("ResNet-18 was asked for " + std::to_string(options.classes) +
-                " classes: it needs at least 1.");
+    throw Error(fmt::format("ResNet-18 was asked for {} classes: it needs at least 1.", options.classes));
   }
-  constexpr std::array<std::int64_t, 4> widths = {64, 128, 256, 512};
-  conv1_ = register_module("conv1", convolution({3, widths[0], 7, 2}));
-  bn1_ = register_module("bn1", torch::nn::BatchNorm2d(widths[0]));
-  std::int64_t in = widths[0];
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    const auto layer = register_module("layer" + std::to_string(i + 1), container());
+  constexpr std::array<std::int64_t, 4> kWidths = {64, 128, 256, 512};
+  conv1_ = register_module("conv1", convolution({3, kWidths[0], 7, 2}));
+  bn1_ = register_module("bn1", torch::nn::BatchNorm2d(kWidths[0]));
+  std::int64_t in = kWidths[0];
+  for (std::size_t i = 0; i < kWidths.size(); ++i) {
+    const auto layer = register_module(fmt::format("layer{}", i + 1), container());
     const std::int64_t stride = i == 0 ? 1 : 2;
-    blocks_.push_back(layer->register_module("0", std::make_shared<BasicBlock>(in, widths[i], stride)));
-    blocks_.push_back(layer->register_module("1", std::make_shared<BasicBlock>(widths[i], widths[i], 1)));
-    in = widths[i];
+    blocks_.push_back(layer->register_module("0", std::make_shared<BasicBlock>(in, kWidths[i], stride)));
+    blocks_.push_back(layer->register_module("1", std::make_shared<BasicBlock>(kWidths[i], kWidths[i], 1)));
+    in = kWidths[i];
   }
   fc_ = register_module("fc", torch::nn::Linear(in, options.classes));
 }

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/display_width.h"
+#include "base/text.h"
 
 namespace sadam::report {
 namespace {

@@ -10,9 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "base/nearest.h"
 #include "base/quantities.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "report/recipe_values.h"
 #include "report/run_summary.h"

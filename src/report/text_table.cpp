@@ -10,8 +10,8 @@
 #include <sadam/error.h>
 #include <nlohmann/json.hpp>
 
-#include "base/display_width.h"
 #include "base/quantities.h"
+#include "base/text.h"
 
 namespace sadam::report {
 namespace {

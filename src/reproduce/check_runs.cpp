@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/usage_error.h"
+#include "data/catalogue.h"
 #include "data/data_set.h"
-#include "data/data_set_known.h"
 #include "data/folder.h"
 #include "nn/classifier.h"
 #include "reproduce/execute.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "report/statistics.h"
 #include "reproduce/figures.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::reproduce {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/nearest.h"
 #include "base/quantities.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "train/recipe/source.h"
 

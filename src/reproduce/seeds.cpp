@@ -5,7 +5,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "reproduce/table_recipe.h"
 

@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/nearest.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "train/recipe/toml.h"
 

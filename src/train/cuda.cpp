@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "data/device/axis_table.h"
-#include "data/read_images.h"
+#include "data/device/gather_element.h"
+#include "data/image_set.h"
 #include "train/device.h"
 #include "train/feed.h"
 

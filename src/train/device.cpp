@@ -11,7 +11,7 @@
 #include <cstdlib>  // says whether this is glibc
 #include <fstream>
 
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "step/backend.h"
 

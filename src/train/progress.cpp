@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "base/display_width.h"
 #include "base/quantities.h"
+#include "base/text.h"
 
 namespace sadam::train {
 namespace {

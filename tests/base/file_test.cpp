@@ -23,13 +23,6 @@ std::string as_string(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 TEST(ReadFile, GivesAllBytes) {
   const TemporaryFolder folder;
   for (const std::size_t length : {0, 1, 4095, 4096, 4097, 100000}) {
@@ -70,7 +63,7 @@ TEST(WriteFileAtomically, WritesAndReplaces) {
   EXPECT_EQ("the second", text_of_file(folder / "x"));
   write_file_atomically(folder / "x", "");
   EXPECT_EQ("", text_of_file(folder / "x"));
-  EXPECT_EQ(std::vector<std::string>{"x"}, names_in(folder.path()));
+  EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
 }
 
 TEST(WriteFileAtomically, WhatAKilledWriterLeftIsWrittenOver) {
@@ -78,7 +71,7 @@ TEST(WriteFileAtomically, WhatAKilledWriterLeftIsWrittenOver) {
   write_text(folder / "x.tmp", "the longer remains of a process that was killed");
   write_file_atomically(folder / "x", "whole");
   EXPECT_EQ("whole", text_of_file(folder / "x"));
-  EXPECT_EQ(std::vector<std::string>{"x"}, names_in(folder.path()));
+  EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
 }
 
 TEST(WriteFileAtomically, AFullDiskLeavesTheEarlierFile) {
@@ -92,7 +85,7 @@ TEST(WriteFileAtomically, AFullDiskLeavesTheEarlierFile) {
   });
   EXPECT_EQ(0, child.status());
   EXPECT_EQ("earlier", text_of_file(path));
-  EXPECT_EQ(std::vector<std::string>{"x"}, names_in(folder.path()));
+  EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
 }
 
 TEST(WriteFileAtomically, AFolderThatCannotBeWrittenIsNamed) {
@@ -152,7 +145,7 @@ TEST(WriteFileAtomically, OfTwoWritersAtOnceOneWinsWhole) {
   }
   first.join();
   second.join();
-  EXPECT_EQ(std::vector<std::string>{"x"}, names_in(folder.path()));
+  EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
 }
 
 }  // namespace

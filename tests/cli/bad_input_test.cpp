@@ -219,15 +219,11 @@ TEST_F(BadInput, AFullDiskLosesNoEarlierCheckpoint) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   first.signal(SIGKILL);
   first.wait();
-  const auto text_of = [](const std::string& file) {
-    std::ifstream stream(file, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(stream), {});
-  };
-  const auto checkpoint = text_of(run + "/checkpoint.pt");
+  const auto checkpoint = text_of_file(run + "/checkpoint.pt");
   std::filesystem::remove(run + "/checkpoint.pt.tmp");  // if it was killed while it saved
   std::filesystem::create_symlink("/dev/full", run + "/checkpoint.pt.tmp");
   expect_refused({"train", "--quiet", "--resume", run}, 1, {"checkpoint.pt"});
-  EXPECT_EQ(text_of(run + "/checkpoint.pt"), checkpoint);
+  EXPECT_EQ(text_of_file(run + "/checkpoint.pt"), checkpoint);
 
   std::filesystem::create_directories(path("runs/full/tensorboard"));
   std::filesystem::copy(run + "/run.toml", path("runs/full/run.toml"));

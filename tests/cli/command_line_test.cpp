@@ -9,7 +9,7 @@
 #include <optional>
 #include <sstream>
 
-#include "base/display_width.h"
+#include "base/text.h"
 #include "cli/program.h"
 #include "support/temporary_folder.h"
 
@@ -132,10 +132,26 @@ TEST(CommandLine, TablesFitTheTerminalAndHaveTheirFullWidthElsewhere) {
   EXPECT_EQ(on_terminal(fields, 500), run_program(fields).out);
 }
 
+TEST(CommandLine, EveryHelpFitsEightyColumnsAndHasAnExample) {
+  const std::vector<std::string> commands = {"",           "train", "eval",      "export",
+                                             "reproduce",  "data",  "data list", "data fetch",
+                                             "data check", "runs",  "compare",   "info"};
+  for (const auto& command : commands) {
+    Arguments words;
+    std::istringstream text(command);
+    for (std::string word; text >> word;) words.push_back(word);
+    words.emplace_back("--help");
+    const auto help = run_program(words).out;
+    EXPECT_LE(widest_line(help), 80U) << help;
+    EXPECT_NE(help.find("\n  sadam " + command), std::string::npos) << help;
+    EXPECT_NE(help.find("Usage: sadam"), std::string::npos) << help;
+  }
+}
+
 TEST(CommandLine, HelpNamesTheStatesOfRunsAndFieldsThatMeanSomethingThere) {
   const auto runs = run_program({"runs", "--help"}).out;
   for (const std::string word :
-       {"finished (", "running (", "stopped (", "damaged (", "optimizer.name=sadam. "})
+       {"\n  finished ", "\n  running ", "\n  stopped ", "\n  damaged ", "optimizer.name=sadam."})
     EXPECT_NE(runs.find(word), std::string::npos) << word;
   EXPECT_EQ(run_program({"eval", "--help"}).out.find("optimizer."), std::string::npos);
 }

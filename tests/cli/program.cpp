@@ -6,11 +6,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <thread>
+
+#ifdef SADAM_CLI_BY_FORK
+#include "cli/command.h"
+#endif
 
 namespace sadam::cli {
 namespace {
@@ -38,7 +43,8 @@ void redirect(const std::filesystem::path& path, int to) {
 
 }  // namespace
 
-Background::Background(const Arguments& arguments) : out_(temporary_file()), err_(temporary_file()) {
+Background::Background(const Arguments& arguments, Start start)
+    : out_(temporary_file()), err_(temporary_file()) {
   const char* const program = std::getenv("SADAM_PROGRAM");
   if (program == nullptr) throw std::runtime_error("set SADAM_PROGRAM to the program's path, as ctest does");
   std::vector<std::string> words = {program};
@@ -46,10 +52,16 @@ Background::Background(const Arguments& arguments) : out_(temporary_file()), err
   std::vector<char*> pointers;
   for (auto& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  std::fflush(nullptr);  // or the fork would print what waits to be printed here
   process_ = ::fork();
   if (process_ != 0) return;
   redirect(out_, 1);
   redirect(err_, 2);
+#ifdef SADAM_CLI_BY_FORK
+  if (start == Start::by_fork) ::_exit(run(static_cast<int>(words.size()), pointers.data()));
+#else
+  static_cast<void>(start);
+#endif
   ::execv(pointers[0], pointers.data());
   ::_exit(127);
 }
@@ -74,6 +86,10 @@ std::string Background::in_proc(const std::string& file) const {
 }
 
 Ended run_program(const Arguments& arguments) { return Background(arguments).wait(); }
+
+Ended execute_program(const Arguments& arguments) {
+  return Background(arguments, Background::Start::by_exec).wait();
+}
 
 Ended run_and_signal(const Arguments& arguments, std::chrono::milliseconds after, int signal) {
   Background program(arguments);

@@ -1,4 +1,5 @@
-// Runs the program in a process of its own.
+// Runs the program in a process of its own: a fork of this one, which has libtorch loaded, where there is
+// SADAM_CLI_BY_FORK (a start takes half a second); else the file that SADAM_PROGRAM names.
 #pragma once
 
 #include <chrono>
@@ -19,13 +20,22 @@ using Arguments = std::vector<std::string>;
 /// Runs it to its end.
 Ended run_program(const Arguments& arguments);
 
+/// The same, by executing the file that SADAM_PROGRAM names.
+Ended execute_program(const Arguments& arguments);
+
 /// Sends it a signal after a while, if it is still there then.
 Ended run_and_signal(const Arguments& arguments, std::chrono::milliseconds after, int signal);
 
 /// Starts it and lets it go on; `wait` for it.
 class Background {
  public:
-  explicit Background(const Arguments& arguments);
+  enum class Start { by_fork, by_exec };
+#ifdef SADAM_CLI_BY_FORK
+  static constexpr Start kUsual = Start::by_fork;
+#else
+  static constexpr Start kUsual = Start::by_exec;
+#endif
+  explicit Background(const Arguments& arguments, Start start = kUsual);
   Ended wait();
   void signal(int number) const;
   bool has_ended() const;  ///< `wait` will not wait

@@ -13,11 +13,6 @@
 namespace sadam::cli {
 namespace {
 
-std::string bytes_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // The events, without what differs between two runs of one recipe: times and memory.
 std::vector<nlohmann::json> events_in(const std::filesystem::path& run) {
   std::vector<nlohmann::json> events;
@@ -47,7 +42,7 @@ std::string weights_of(const std::filesystem::path& run) {
   const auto file = run / "weights.safetensors";
   const auto ended = run_program({"export", run.string(), file.string()});
   EXPECT_EQ(ended.status, 0) << ended.err;
-  return bytes_of(file);
+  return text_of_file(file);
 }
 
 class Resume : public testing::Test {
@@ -59,7 +54,7 @@ class Resume : public testing::Test {
   // Ends a run with a signal, several times, each time at another moment after it has begun to write events;
   // then lets it go to its end.
   void expect_as_whole(int signal) {
-    std::mt19937 random(std::random_device{}());
+    std::mt19937 random(static_cast<unsigned>(signal));  // the same moments every time
     const auto run = folder_.path() / "ended";
     const auto events = run / "events.jsonl";
     int in_the_middle = 0;

@@ -1,4 +1,4 @@
-#include "data/check.h"
+#include "data/data_set.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,8 @@
 namespace sadam::data {
 namespace {
 
-using samples::contains;
-using samples::sentence_of;
-using samples::TemporaryFolder;
+using sadam::testing::refusal;
+using sadam::testing::says;
 
 TEST(Check, EveryDamagedFileIsListedInOrder) {
   const TemporaryFolder root;
@@ -25,7 +24,7 @@ TEST(Check, EveryDamagedFileIsListedInOrder) {
   const auto report = check_data_set(name, "");
   ASSERT_EQ(3u, report.problems.size());
   for (std::size_t i = 0; i < 3; ++i)
-    EXPECT_TRUE(contains(report.problems[i], (root.path() / damaged[i]).string())) << report.problems[i];
+    EXPECT_TRUE(says(report.problems[i], (root.path() / damaged[i]).string())) << report.problems[i];
   EXPECT_EQ(name + ": 12 training images and 6 test images of 3 classes: 3 problems found.", report.summary);
 }
 
@@ -34,7 +33,7 @@ TEST(Check, AWholeFolderHasNoProblems) {
   samples::write_class_folders(root, "mine", 2, 1, 1);
   const auto report = check_data_set("folder:" + (root.path() / "mine").string(), "");
   EXPECT_EQ(std::vector<std::string>{}, report.problems);
-  EXPECT_TRUE(contains(report.summary, "all is well")) << report.summary;
+  EXPECT_TRUE(says(report.summary, "all is well")) << report.summary;
 }
 
 TEST(Check, WhatIsNoImageIsListedBesideTheDamage) {
@@ -51,14 +50,14 @@ TEST(Check, CountsAreComparedWithTheOfficialSet) {
   samples::write_class_folders(root, "imagewoof2-160", 10, 2, 1);
   const auto woof = check_data_set("imagewoof", root.path());
   ASSERT_EQ(2u, woof.problems.size());
-  EXPECT_TRUE(contains(woof.problems[0], "20 images") && contains(woof.problems[0], "9025"));
-  EXPECT_TRUE(contains(woof.problems[1], "10 images") && contains(woof.problems[1], "3929"));
+  EXPECT_TRUE(says(woof.problems[0], "20 images") && says(woof.problems[0], "9025"));
+  EXPECT_TRUE(says(woof.problems[1], "10 images") && says(woof.problems[1], "3929"));
 
   samples::write_cifar100(root, 400, 200);
   const auto cifar = check_data_set("cifar100", root.path());
   ASSERT_EQ(200u, cifar.problems.size());
-  EXPECT_TRUE(contains(cifar.problems[7], "class 7 has 4 images in the training part")) << cifar.problems[7];
-  EXPECT_TRUE(contains(cifar.problems[199], "class 99 has 2 images in the test part")) << cifar.problems[199];
+  EXPECT_TRUE(says(cifar.problems[7], "class 7 has 4 images in the training part")) << cifar.problems[7];
+  EXPECT_TRUE(says(cifar.problems[199], "class 99 has 2 images in the test part")) << cifar.problems[199];
 }
 
 TEST(Check, EachDamagedCifarFileIsNamed) {
@@ -69,8 +68,8 @@ TEST(Check, EachDamagedCifarFileIsNamed) {
   root.write("cifar-10-batches-bin/data_batch_2.bin", "short");
   const auto report = check_data_set("cifar10", root.path());
   ASSERT_LT(2u, report.problems.size());
-  EXPECT_TRUE(contains(report.problems[0], "data_batch_2.bin: ")) << report.problems[0];
-  EXPECT_TRUE(contains(report.problems[1], "data_batch_5.bin: ")) << report.problems[1];
+  EXPECT_TRUE(says(report.problems[0], "data_batch_2.bin: ")) << report.problems[0];
+  EXPECT_TRUE(says(report.problems[1], "data_batch_5.bin: ")) << report.problems[1];
 }
 
 TEST(Check, ProgressReachesTheEnd) {
@@ -91,12 +90,12 @@ TEST(Check, WhatTheProgressThrowsEndsIt) {
   samples::write_class_folders(root, "mine", 2, 3, 2);
   const auto stop = [](std::size_t, std::size_t) { throw Error("stopped"); };
   EXPECT_EQ("stopped",
-            sentence_of([&] { check_data_set("folder:" + (root.path() / "mine").string(), "", stop); }));
+            refusal([&] { check_data_set("folder:" + (root.path() / "mine").string(), "", stop); }));
 }
 
 TEST(Check, WhatIsNotThereIsAnErrorAndWhatDoesNotExistAMistake) {
   const TemporaryFolder root;
-  EXPECT_TRUE(contains(sentence_of([&] { check_data_set("cifar10", root.path()); }), "fetch cifar10"));
+  EXPECT_TRUE(says(refusal([&] { check_data_set("cifar10", root.path()); }), "fetch cifar10"));
   EXPECT_THROW(check_data_set("nothing", root.path()), UsageError);
   EXPECT_TRUE(check_data_set("synthetic10", root.path()).problems.empty());
 }

@@ -1,4 +1,5 @@
-#include "data/folder_images.h"
+#include "data/image_set.h"
+#include "data/jpeg.h"
 
 #include <gtest/gtest.h>
 
@@ -7,14 +8,14 @@
 
 #include "data/jpeg_writer.h"
 #include "data/resize.h"
-#include "data/temporary_folder.h"
+#include "support/refusal.h"
+#include "support/temporary_folder.h"
 
 namespace sadam::data {
 namespace {
 
-using samples::contains;
-using samples::sentence_of;
-using samples::TemporaryFolder;
+using sadam::testing::refusal;
+using sadam::testing::says;
 using samples::write_jpeg;
 
 std::vector<std::uint8_t> image_of(const ImageSet& set, std::size_t i) {
@@ -50,7 +51,7 @@ TEST(FolderImages, AreDecodedOnceWhereAllOfThemFitMemory) {
   EXPECT_EQ(before, image_of(*too_many, 0));
   std::filesystem::remove(file);
   EXPECT_EQ(before, image_of(*kept, 0));
-  EXPECT_TRUE(contains(sentence_of([&] { image_of(*too_many, 0); }), file.string()));
+  EXPECT_TRUE(says(refusal([&] { image_of(*too_many, 0); }), file.string()));
 }
 
 TEST(FolderImages, ADamagedFileIsNamedAndMayBeMended) {
@@ -59,7 +60,7 @@ TEST(FolderImages, ADamagedFileIsNamedAndMayBeMended) {
   const auto file = folder.write("bad.jpg", std::span(bytes).first(bytes.size() / 2));
   const auto set = folder_images({folder.path(), {"bad.jpg"}, {0}}, 1, 16);
   for (int attempt = 0; attempt < 2; ++attempt)
-    EXPECT_TRUE(contains(sentence_of([&] { image_of(*set, 0); }), file.string()));
+    EXPECT_TRUE(says(refusal([&] { image_of(*set, 0); }), file.string()));
   folder.write("bad.jpg", bytes);
   EXPECT_EQ(decode_jpeg(bytes).pixels, image_of(*set, 0));
 }
@@ -112,10 +113,10 @@ TEST(InMemory, NumbersThatDoNotGoTogetherAreRefused) {
   images.height = images.width = 1;
   images.pixels.assign(6, 0);
   images.labels = {0};
-  EXPECT_TRUE(contains(sentence_of([&] { in_memory(images, 1); }), "1 labels"));
+  EXPECT_TRUE(says(refusal([&] { in_memory(images, 1); }), "1 labels"));
   images.labels = {0, 0};
   images.channels = 1;
-  EXPECT_TRUE(contains(sentence_of([&] { in_memory(images, 1); }), "three channels"));
+  EXPECT_TRUE(says(refusal([&] { in_memory(images, 1); }), "three channels"));
 }
 
 }  // namespace

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 
-#include "data/folder_annotations.h"
-#include "data/temporary_folder.h"
+#include "support/refusal.h"
+#include "support/temporary_folder.h"
 
 namespace sadam::data {
 namespace {
 
-using samples::contains;
-using samples::sentence_of;
-using samples::TemporaryFolder;
+using sadam::testing::refusal;
+using sadam::testing::says;
 using Names = std::vector<std::string>;
 
 // Two classes and three images; what the files hold does not matter to a listing.
@@ -84,8 +83,7 @@ TEST(ClassFolders, WhatIsNoImageIsNamedAndNotSkipped) {
     write_two_classes(folder);
     folder.write(stray, "");
     const auto named = stray == "val/b/more/x.jpg" ? "val/b/more" : stray;
-    EXPECT_TRUE(
-        contains(problem_of(list_class_folders(folder.path())), (folder.path() / named).string() + " "));
+    EXPECT_TRUE(says(problem_of(list_class_folders(folder.path())), (folder.path() / named).string() + " "));
   }
 }
 
@@ -93,28 +91,28 @@ TEST(ClassFolders, BothPartsNeedTheSameClasses) {
   const TemporaryFolder folder;
   write_two_classes(folder);
   folder.write("train/c/1.jpg", "");
-  EXPECT_TRUE(contains(problem_of(list_class_folders(folder.path())), "lacks classes")) << "val lacks c";
+  EXPECT_TRUE(says(problem_of(list_class_folders(folder.path())), "lacks classes")) << "val lacks c";
   folder.write("val/c/1.jpg", "");
   EXPECT_EQ((Names{}), list_class_folders(folder.path()).problems);
   folder.write("val/d/1.jpg", "");
   const auto list = list_class_folders(folder.path());
-  EXPECT_TRUE(contains(problem_of(list), "has classes"));
-  EXPECT_TRUE(contains(problem_of(list), "(d)"));
-  EXPECT_TRUE(contains(sentence_of([&] { refuse_problems(list); }), "(d)"));
+  EXPECT_TRUE(says(problem_of(list), "has classes"));
+  EXPECT_TRUE(says(problem_of(list), "(d)"));
+  EXPECT_TRUE(says(refusal([&] { refuse_problems(list); }), "(d)"));
 }
 
 TEST(ClassFolders, AnEmptyClassIsNamed) {
   const TemporaryFolder folder;
   write_two_classes(folder);
   std::filesystem::remove(folder.path() / "val/a/y.jpg");
-  EXPECT_TRUE(contains(problem_of(list_class_folders(folder.path())), "val/a has no images"));
+  EXPECT_TRUE(says(problem_of(list_class_folders(folder.path())), "val/a has no images"));
 }
 
 TEST(ClassFolders, AMissingPartIsRefused) {
   const TemporaryFolder folder;
   folder.write("train/a/x.jpg", "");
-  const auto sentence = sentence_of([&] { list_class_folders(folder.path()); });
-  EXPECT_TRUE(contains(sentence, (folder.path() / "val").string())) << sentence;
+  const auto sentence = refusal([&] { list_class_folders(folder.path()); });
+  EXPECT_TRUE(says(sentence, (folder.path() / "val").string())) << sentence;
 }
 
 TEST(TinyImageNet, ClassesAreSortedAndAnnotationsFollowed) {
@@ -151,7 +149,7 @@ TEST(TinyImageNet, EachGapIsNamed) {
     else
       std::filesystem::remove(folder.path() / each.file);
     const auto said = problem_of(list_tiny_imagenet(folder.path()));
-    EXPECT_TRUE(contains(said, each.said)) << said;
+    EXPECT_TRUE(says(said, each.said)) << said;
   }
 }
 
@@ -159,17 +157,17 @@ TEST(TinyImageNet, ADamagedListIsRefusedWithItsNameAndLine) {
   const TemporaryFolder folder;
   write_tiny(folder);
   folder.write("val/val_annotations.txt", "val_1.JPEG\tn1\nval_0.JPEG n2\n");
-  const auto sentence = sentence_of([&] { list_tiny_imagenet(folder.path()); });
-  EXPECT_TRUE(contains(sentence, "val_annotations.txt: line 2 has no tab")) << sentence;
+  const auto sentence = refusal([&] { list_tiny_imagenet(folder.path()); });
+  EXPECT_TRUE(says(sentence, "val_annotations.txt: line 2 has no tab")) << sentence;
 }
 
 TEST(Annotations, LinesOfAnotherFormAreRefused) {
   for (const char* text : {"a.JPEG\n", "\tn1\n", "a.JPEG\t\tn1\n", "../a.JPEG\tn1\n", "a.JPEG\tn/1\n",
                            "a.JPEG\tn1\n\nb.JPEG\tn1\na.JPEG\tn2\n"})
-    EXPECT_TRUE(contains(sentence_of([&] { read_annotations(text); }), "line ")) << text;
-  EXPECT_TRUE(contains(sentence_of([&] { read_annotations("a\tn1\n\nb\tn1\na\tn2\n"); }), "line 4 "));
+    EXPECT_TRUE(says(refusal([&] { read_annotations(text); }), "line ")) << text;
+  EXPECT_TRUE(says(refusal([&] { read_annotations("a\tn1\n\nb\tn1\na\tn2\n"); }), "line 4 "));
   for (const char* text : {"n1\nn1\n", "n1\n..\n", "n1\nn/2\n"})
-    EXPECT_TRUE(contains(sentence_of([&] { read_class_names(text); }), "line 2 ")) << text;
+    EXPECT_TRUE(says(refusal([&] { read_class_names(text); }), "line 2 ")) << text;
 }
 
 TEST(Annotations, LineEndsMayBeWindows) {

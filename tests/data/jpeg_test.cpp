@@ -5,16 +5,17 @@
 #include <array>
 
 #include "data/jpeg_writer.h"
-#include "data/temporary_folder.h"
+#include "support/refusal.h"
+#include "support/temporary_folder.h"
 
 namespace sadam::data {
 namespace {
 
-using samples::contains;
+using sadam::testing::refusal;
+using sadam::testing::says;
 using samples::Ink;
 using samples::JpegOptions;
 using samples::Scans;
-using samples::sentence_of;
 using samples::write_jpeg;
 
 using Rgb = std::array<int, 3>;
@@ -39,7 +40,7 @@ std::size_t position_of(const std::vector<std::byte>& bytes, int marker) {
 }
 
 std::string jpeg_refusal(std::span<const std::byte> bytes) {
-  return sentence_of([&] { decode_jpeg(bytes); });
+  return refusal([&] { decode_jpeg(bytes); });
 }
 
 TEST(Jpeg, ColoursBecomePlanes) {
@@ -97,7 +98,7 @@ TEST(Jpeg, DataThatEndsEarlyIsNoGreyArea) {
   const auto middle = (position_of(bytes, 0xda) + bytes.size()) / 2;
   bytes[middle] = std::byte{0xff};
   bytes[middle + 1] = std::byte{0xd9};
-  EXPECT_TRUE(contains(jpeg_refusal(bytes), "damaged")) << jpeg_refusal(bytes);
+  EXPECT_TRUE(says(jpeg_refusal(bytes), "damaged")) << jpeg_refusal(bytes);
 }
 
 TEST(Jpeg, BytesLeftOverBeforeTheEndAreNoDamage) {
@@ -112,32 +113,32 @@ TEST(Jpeg, APictureWithoutItsEndMarkerIsRefused) {
   auto bytes = write_jpeg({});
   bytes.erase(bytes.end() - 2, bytes.end());
   bytes.insert(bytes.end(), 300, std::byte{0x11});
-  EXPECT_TRUE(contains(jpeg_refusal(bytes), "remature end")) << jpeg_refusal(bytes);
+  EXPECT_TRUE(says(jpeg_refusal(bytes), "remature end")) << jpeg_refusal(bytes);
 }
 
 TEST(Jpeg, ASizeThatTheHeaderClaimsIsNotBelieved) {
   auto bytes = write_jpeg({});
   const auto frame = position_of(bytes, 0xc0);
   for (const std::size_t i : {5, 6, 7, 8}) bytes[frame + i] = std::byte{0xf0};  // 61680 x 61680
-  EXPECT_TRUE(contains(jpeg_refusal(bytes), "61680 x 61680")) << jpeg_refusal(bytes);
+  EXPECT_TRUE(says(jpeg_refusal(bytes), "61680 x 61680")) << jpeg_refusal(bytes);
 }
 
 TEST(Jpeg, TheLimitIsOnThePixels) {
   const auto bytes = write_jpeg({.width = 20, .height = 10});
   EXPECT_EQ(20u, decode_jpeg(bytes, 200).width);
-  EXPECT_TRUE(contains(sentence_of([&] { decode_jpeg(bytes, 199); }), "199"));
+  EXPECT_TRUE(says(refusal([&] { decode_jpeg(bytes, 199); }), "199"));
 }
 
 TEST(Jpeg, EndlessScansAreRefused) {
   const auto bytes = write_jpeg({.scans = Scans::one_per_coefficient});
-  EXPECT_TRUE(contains(jpeg_refusal(bytes), "scans")) << jpeg_refusal(bytes);
+  EXPECT_TRUE(says(jpeg_refusal(bytes), "scans")) << jpeg_refusal(bytes);
 }
 
 TEST(Jpeg, OtherFilesAreRefused) {
   const std::string png = "\x89PNG\r\n\x1a\n";
-  EXPECT_TRUE(contains(jpeg_refusal(std::as_bytes(std::span(png))), "PNG"));
+  EXPECT_TRUE(says(jpeg_refusal(std::as_bytes(std::span(png))), "PNG"));
   const std::string text = "no picture at all";
-  EXPECT_TRUE(contains(jpeg_refusal(std::as_bytes(std::span(text))), "no JPEG file"));
+  EXPECT_TRUE(says(jpeg_refusal(std::as_bytes(std::span(text))), "no JPEG file"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "data/read_images.h"
+#include "data/image_set.h"
 
 #include <gtest/gtest.h>
 #include <sadam/error.h>

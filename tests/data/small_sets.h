@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "data/jpeg_writer.h"
-#include "data/temporary_folder.h"
+#include "support/refusal.h"
+#include "support/temporary_folder.h"
 
 namespace sadam::data::samples {
 

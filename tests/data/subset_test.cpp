@@ -1,4 +1,4 @@
-#include "data/subset.h"
+#include "data/image_set.h"
 
 #include <gtest/gtest.h>
 

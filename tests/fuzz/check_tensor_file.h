@@ -7,8 +7,9 @@
 #include <set>
 #include <string>
 
-#include "nn/weights/convert.h"
 #include "nn/weights/safetensors.h"
+#include "nn/weights/tensor_file.h"
+#include "support/find_tensor.h"
 
 namespace sadam::weights::fuzz {
 

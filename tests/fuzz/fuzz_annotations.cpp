@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include <sadam/error.h>
-#include "data/folder_annotations.h"
+#include "data/folder.h"
 
 namespace {
 

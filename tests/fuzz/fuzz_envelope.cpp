@@ -17,11 +17,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const auto sealed = train::seal(envelope.meta, envelope.payload);
-  constexpr std::size_t version = 8;  // of whatever age: it is sealed again with the newest
-  constexpr std::size_t lengths = 12;
-  constexpr std::size_t checksum = 4;
-  if (sealed.size() != size || !std::equal(sealed.begin(), sealed.begin() + version, bytes.begin()) ||
-      !std::equal(sealed.begin() + lengths, sealed.end() - checksum, bytes.begin() + lengths))
+  constexpr std::size_t kVersion = 8;  // of whatever age: it is sealed again with the newest
+  constexpr std::size_t kLengths = 12;
+  constexpr std::size_t kChecksum = 4;
+  if (sealed.size() != size || !std::equal(sealed.begin(), sealed.begin() + kVersion, bytes.begin()) ||
+      !std::equal(sealed.begin() + kLengths, sealed.end() - kChecksum, bytes.begin() + kLengths))
     std::abort();
   try {
     const auto meta = train::to_meta(train::from_meta(envelope.meta));

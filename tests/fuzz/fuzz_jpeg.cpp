@@ -6,11 +6,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace images = sadam::data;
-  constexpr std::size_t max_pixels = 1 << 16;  // small pictures, so that many are tried
+  constexpr std::size_t kMostPixels = 1 << 16;  // small pictures, so that many are tried
   try {
-    const auto picture = images::decode_jpeg(std::as_bytes(std::span(data, size)), max_pixels);
+    const auto picture = images::decode_jpeg(std::as_bytes(std::span(data, size)), kMostPixels);
     const auto plane = picture.width * picture.height;
-    if (plane == 0 || plane > max_pixels || picture.pixels.size() != 3 * plane) std::abort();
+    if (plane == 0 || plane > kMostPixels || picture.pixels.size() != 3 * plane) std::abort();
     std::vector<std::uint8_t> small(3 * 8 * 8);
     images::Resizer({picture.width, picture.height}, {8, 8})(picture.pixels.data(), small.data());
   } catch (const sadam::Error&) {

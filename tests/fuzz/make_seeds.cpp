@@ -3,8 +3,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "fuzz/seeds_data.h"
-#include "fuzz/seeds_train.h"
+#include "fuzz/seeds.h"
 #include "nn/weights/pth_builder.h"
 #include "nn/weights/safetensors.h"
 

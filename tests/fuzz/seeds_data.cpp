@@ -1,4 +1,4 @@
-#include "fuzz/seeds_data.h"
+#include "fuzz/seeds.h"
 
 #include <string_view>
 

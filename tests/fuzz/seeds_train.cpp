@@ -1,4 +1,4 @@
-#include "fuzz/seeds_train.h"
+#include "fuzz/seeds.h"
 
 #include <limits>
 #include <string>

@@ -1,4 +1,4 @@
-#include "nn/byte_dropout.h"
+#include "nn/layers.h"
 
 #include "support/models.h"
 

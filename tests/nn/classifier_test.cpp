@@ -89,5 +89,11 @@ TEST(Classifier, WhatTheNetworkDoesNotAllowIsAWrongUse) {
   EXPECT_NE(std::string::npos, refused_use({.name = "resnet18", .classes = 0}).find("0 classes"));
 }
 
+TEST(Classifier, AnUnknownModelHasNoLeastBatch) {
+  EXPECT_EQ(least_batch("qatnet", 32), 1);
+  EXPECT_EQ(least_batch("resnet18", 32), 2);
+  EXPECT_THROW(least_batch("resnet", 32), UsageError);
+}
+
 }  // namespace
 }  // namespace sadam::nn

@@ -1,4 +1,4 @@
-#include "nn/fake_quantize.h"
+#include "nn/layers.h"
 
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>

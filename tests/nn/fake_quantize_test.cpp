@@ -1,4 +1,4 @@
-#include "nn/fake_quantize.h"
+#include "nn/layers.h"
 
 #include <cmath>
 #include <limits>

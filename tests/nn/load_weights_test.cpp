@@ -7,6 +7,7 @@
 #include "nn/weights/pth.h"
 #include "nn/weights/pth_builder.h"
 #include "nn/weights/safetensors.h"
+#include "support/find_tensor.h"
 #include "support/models.h"
 
 namespace sadam::nn {
@@ -145,24 +146,20 @@ TEST(LoadWeights, BatchCountsMayHaveAnyType) {
 TEST(LoadWeights, OldFilesWithoutBatchCountsFit) {
   SmallNet net;
   const auto file = whole_file().without("norm.num_batches_tracked");
-  EXPECT_TRUE(compare_weights(*net, file.file).fits());
   EXPECT_EQ(Names{"norm.num_batches_tracked"}, load_weights(*net, file.file));
   EXPECT_EQ(7, net->norm->num_batches_tracked.item<std::int64_t>());
 }
 
-TEST(LoadWeights, ReportsWhatIsMissingUnexpectedAndMisShaped) {
-  const SmallNet net;
+TEST(LoadWeights, SaysWhatIsMissingUnexpectedAndMisShaped) {
+  SmallNet net;
   auto file = whole_file(1000).without("conv.bias").without("norm.running_var");
   file.ones("conv.biases", {2}).ones("extra", {});
   file.without("norm.bias").add("norm.bias", DType::int64, {2}, std::vector<std::int64_t>{1, 2});
   file.without("norm.weight").ones("norm.weight", {});
-  const auto report = compare_weights(*net, file.file);
-  EXPECT_EQ((Names{"conv.bias", "norm.running_var"}), report.missing);
-  EXPECT_EQ((Names{"conv.biases", "extra"}), report.unexpected);
-  EXPECT_EQ((Names{"norm.weight: file scalar, model 2", "norm.bias: file int64, model float32",
-                   "fc.weight: file 1000×2, model 3×2", "fc.bias: file 1000, model 3"}),
-            report.mis_shaped);
-  EXPECT_FALSE(report.fits());
+  expect_refused([&] { load_weights(*net, file.file); },
+                 {"2 missing (conv.bias, norm.running_var)", "2 unexpected ('conv.biases', 'extra')",
+                  "4 mis-shaped (norm.weight: file scalar, model 2, norm.bias: file int64, model float32, "
+                  "fc.weight: file 1000×2, model 3×2, fc.bias: file 1000, model 3)"});
 }
 
 TEST(LoadWeights, RefusesAFileThatDoesNotFitAndLeavesTheModelUntouched) {
@@ -253,10 +250,10 @@ std::string resnet_pth(bool legacy) {
   ResNet18 torchvision;
   auto state = torchvision->named_parameters();
   state.update(torchvision->named_buffers());
-  constexpr std::int64_t longest = 512 * 512 * 9;
+  constexpr std::int64_t kLongest = 512 * 512 * 9;
   std::vector<float> values;
-  for (std::int64_t i = 0; i < longest + 200; ++i) values.push_back(static_cast<float>(i % 1021));
-  const built::BuiltStorage weights{"0", "FloatStorage", longest + 200, built::elements(values)};
+  for (std::int64_t i = 0; i < kLongest + 200; ++i) values.push_back(static_cast<float>(i % 1021));
+  const built::BuiltStorage weights{"0", "FloatStorage", kLongest + 200, built::elements(values)};
   const built::BuiltStorage counts{"1", "LongStorage", 1, built::elements(std::vector<std::int64_t>{9})};
   std::vector<built::BuiltTensor> tensors;
   for (const auto& entry : state) {
@@ -275,7 +272,12 @@ TEST(LoadWeights, PthFilesOfTorchvisionFitResNet18WithAnotherLastLayer) {
   ResNet18 net(ResNet18Options{.classes = 10});
   const auto names = net->named_parameters().keys();
   const auto fc_before = net->named_parameters()["fc.weight"].detach().clone();
-  for (const bool legacy : {false, true}) {
+#ifdef SADAM_HAVE_ARCHIVE
+  const std::vector<bool> layouts = {false, true};
+#else
+  const std::vector<bool> layouts = {true};
+#endif
+  for (const bool legacy : layouts) {
     SCOPED_TRACE(legacy ? "legacy" : "zip");
     const auto text = resnet_pth(legacy);
     const auto file = weights::read_pth(built::bytes_of(text));

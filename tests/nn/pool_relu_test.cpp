@@ -1,4 +1,4 @@
-#include "nn/pool_relu.h"
+#include "nn/layers.h"
 
 #include "support/models.h"
 

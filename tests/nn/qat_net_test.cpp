@@ -1,6 +1,6 @@
 #include "nn/qat_net.h"
 
-#include "nn/fake_quantize.h"
+#include "nn/layers.h"
 #include "support/models.h"
 
 namespace sadam::nn {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/display_width.h"
 #include "base/quantities.h"
+#include "base/text.h"
 
 namespace sadam::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/display_width.h"
+#include "base/text.h"
 #include "support/fake_runs.h"
 
 namespace sadam::reproduce {

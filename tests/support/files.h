@@ -2,18 +2,14 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sadam/error.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <exception>
 #include <random>
-#include <string>
 #include <utility>
 
 #include "support/refusal.h"
@@ -22,15 +18,8 @@
 namespace sadam::testing {
 
 using sadam::TemporaryFolder;
-
-inline void write_text(const std::filesystem::path& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
-
-inline std::string text_of_file(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
+using sadam::text_of_file;
+using sadam::write_text;
 
 /// Another process that runs `work` and ends with the status it returns (99 for an exception).
 class Child {
@@ -55,11 +44,11 @@ class Child {
     status();
   }
 
-  /// Waits for its end; -1 if it was killed.
+  /// Waits for its end; −signal if one ended it.
   int status() {
     int state = 0;
     ::waitpid(std::exchange(process_, -1), &state, 0);
-    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -WTERMSIG(state);
   }
 
  private:

@@ -11,7 +11,7 @@
 #include <optional>
 #include <sstream>
 
-#include "base/display_width.h"
+#include "base/text.h"
 
 namespace sadam::train {
 namespace {

@@ -1,8 +1,10 @@
 // One number of a batch: the text that the kernel runs, and that the CPU runs to check it.
 #pragma once
 
+#include <vector>
+
 #include "data/device/gather.h"
-#include "data/resize_formula.h"
+#include "data/resize.h"
 #include "kernels/math.h"
 
 namespace sadam::data::device {
@@ -46,6 +48,23 @@ SADAM_HD float gathered_element(const Gather& launch, std::int64_t source, std::
   const std::uint8_t byte =
       same_size ? plane[place] : resized_byte(launch, plane, place % launch.pixels, place / launch.pixels);
   return launch.normalization[channel * 256 + byte];
+}
+
+/// The table of an axis as one array of numbers, which can be copied to a device: first, count, weights, one
+/// after another.
+inline std::vector<std::int32_t> packed(const Resizer::Axis& axis) {
+  std::vector<std::int32_t> numbers;
+  numbers.reserve(2 * axis.first.size() + axis.weights.size());
+  for (const auto first : axis.first) numbers.push_back(static_cast<std::int32_t>(first));
+  for (const auto count : axis.count) numbers.push_back(static_cast<std::int32_t>(count));
+  numbers.insert(numbers.end(), axis.weights.begin(), axis.weights.end());
+  return numbers;
+}
+
+/// The axis whose packed numbers lie at `numbers`.
+inline ResizeAxis axis_at(const std::int32_t* numbers, const Resizer::Axis& axis) {
+  const auto outputs = axis.first.size();
+  return {numbers, numbers + outputs, numbers + 2 * outputs, static_cast<std::int32_t>(axis.taps)};
 }
 
 }  // namespace sadam::data::device

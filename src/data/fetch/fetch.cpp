@@ -1,12 +1,22 @@
 #include "data/fetch/fetch.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <openssl/evp.h>
+#include <sys/file.h>
+#include <unistd.h>
 
-#include "base/descriptor.h"
-#include "data/fetch/digest.h"
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
 #include "data/fetch/download.h"
-#include "data/fetch/file_lock.h"
-#include "data/fetch/part_file.h"
 #include "data/fetch/unpack.h"
 
 namespace sadam::data {
@@ -15,6 +25,29 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string named(Hash hash, const std::string& hex) { return fmt::format("{} {}", to_string(hash), hex); }
+
+/// Keeps a second process from fetching the same thing: holds an empty file locked, and removes it at the
+/// end. The kernel drops the lock of a process that was killed.
+class FileLock {
+ public:
+  FileLock(fs::path path, const std::string& name) : path_(std::move(path)) {
+    do {
+      file_ = base::open_descriptor(path_, O_RDWR | O_CREAT);
+      if (::flock(file_.number(), LOCK_EX | LOCK_NB) == 0) continue;
+      if (errno == EWOULDBLOCK)
+        throw Error(fmt::format("another process is fetching {}; wait for it to end.", name));
+      throw base::failure("lock", path_, errno);
+      // The holder before us removes the file as it leaves: then what we locked has no name any more.
+    } while (!base::is_named(file_, path_));
+  }
+  ~FileLock() { ::unlink(path_.c_str()); }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  fs::path path_;
+  base::Descriptor file_;
+};
 
 Watch watch_stage(const FetchOptions& options, FetchStage stage) {
   Watch watch{.stop = options.stop};
@@ -73,6 +106,9 @@ std::string verify_file(const CatalogueEntry& entry, const fs::path& file, const
   return hex;
 }
 
+using DigestContext =
+    std::unique_ptr<EVP_MD_CTX, decltype([](EVP_MD_CTX* context) { EVP_MD_CTX_free(context); })>;
+
 }  // namespace
 
 FetchResult fetch(const CatalogueEntry& entry, const FetchOptions& options) {
@@ -82,7 +118,7 @@ FetchResult fetch(const CatalogueEntry& entry, const FetchOptions& options) {
   if (fs::exists(place, failure)) return there;
   fs::create_directories(options.root, failure);
   if (failure) throw base::failure("make the folder", options.root, failure.value());
-  const FileLock lock(options.root / ("." + entry.name + ".lock"), "fetching " + entry.name);
+  const FileLock lock(options.root / fmt::format(".{}.lock", entry.name), entry.name);
   if (fs::exists(place, failure)) return there;  // it was finished while we came here
 
   const fs::path file = entry.archive ? options.root / entry.file_name() : place;
@@ -106,6 +142,37 @@ std::string check_file(const CatalogueEntry& entry, const fs::path& root, const 
     throw Error(fmt::format("{} is not there; get it with `sadam data fetch {} --root {}`.", file.string(),
                             entry.name, root.string()));
   return named(entry.checksum.hash, verify_file(entry, file, watch));
+}
+
+std::string digest_of(const std::filesystem::path& path, Hash hash, const Watch& watch) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw base::failure("open", path, errno);
+  std::error_code ignored;
+  const auto size = std::filesystem::file_size(path, ignored);
+  const std::uint64_t all = ignored ? 0 : size;
+
+  const DigestContext context(EVP_MD_CTX_new());
+  if (!context ||
+      EVP_DigestInit_ex(context.get(), hash == Hash::md5 ? EVP_md5() : EVP_sha256(), nullptr) != 1)
+    throw Error(
+        fmt::format("this OpenSSL does not offer {} (a FIPS setting, perhaps), so {} cannot be verified.",
+                    to_string(hash), path.string()));
+
+  std::vector<char> buffer(1 << 20);
+  std::uint64_t done = 0;
+  while (file) {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    const auto got = static_cast<std::size_t>(file.gcount());
+    EVP_DigestUpdate(context.get(), buffer.data(), got);
+    done += got;
+    watch.report(done, all);
+  }
+  if (file.bad()) throw base::failure("read", path, errno);
+
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+  unsigned int count = 0;
+  EVP_DigestFinal_ex(context.get(), bytes.data(), &count);
+  return fmt::format("{:02x}", fmt::join(std::span(bytes).first(count), ""));
 }
 
 }  // namespace sadam::data

@@ -2,22 +2,45 @@
 // all.
 #pragma once
 
+#include <sadam/error.h>
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
 
-#include "data/fetch/catalogue.h"
-#include "data/fetch/watch.h"
+#include "data/catalogue.h"
 
 namespace sadam::data {
 
+/// The caller asked to stop. What was done so far is kept where it is of use.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
+};
+
+/// How something long tells its caller how far it is, and how the caller ends it.
+struct Watch {  /// Bytes done and in all (0: not known). Called often, from the caller's own thread.
+  std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
+  /// Asked several times a second; true ends the work with Interrupted.
+  std::function<bool()> stop = {};
+
+  void check() const {
+    if (stop && stop()) throw Interrupted("stopped; run the same command again to go on.");
+  }
+  void report(std::uint64_t done, std::uint64_t all) const {
+    check();
+    if (progress) progress(done, all);
+  }
+};
+
 /// When to lose patience with a server.
 struct DownloadLimits {
-  /// An attempt ends when fewer than `slowest` bytes came in a stretch of `stall`, connecting included.
-  std::chrono::milliseconds stall{30'000};
-  std::uint64_t slowest = 16'384;
+  /// An attempt ends when fewer than `slowest` bytes a second came for as long as `stall`, or connecting took
+  /// so long.
+  std::chrono::seconds stall{30};
+  std::uint64_t slowest = 512;
   /// So many attempts in a row that get no further than an earlier one did.
   int attempts = 5;
   /// The pause after the first of them; it doubles with each, up to 30 seconds.
@@ -52,5 +75,8 @@ FetchResult fetch(const CatalogueEntry& entry, const FetchOptions& options);
 /// For entries that are plain files: reads the file that is there and returns its digest, "SHA-256 f370…".
 /// Throws an Error if it is missing or is not the published one.
 std::string check_file(const CatalogueEntry& entry, const std::filesystem::path& root, const Watch& watch);
+
+/// Of a file, in lower-case hexadecimal.
+std::string digest_of(const std::filesystem::path& path, Hash hash, const Watch& watch);
 
 }  // namespace sadam::data

@@ -9,9 +9,9 @@
 namespace sadam::data {
 namespace {
 
-constexpr auto remembered = std::chrono::seconds(5);
-constexpr auto between_drawings = std::chrono::milliseconds(100);
-constexpr auto between_lines = std::chrono::seconds(1);
+constexpr auto kRemembered = std::chrono::seconds(5);
+constexpr auto kBetweenDrawings = std::chrono::milliseconds(100);
+constexpr auto kBetweenLines = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -26,16 +26,16 @@ void Meter::show(const std::string& label, std::uint64_t done, std::uint64_t all
     next_ten_ = all > 0 ? done * 10 / all + 1 : 1;
   }
   samples_.push_back({now, done});
-  while (samples_.size() > 2 && now - samples_[1].at > remembered) samples_.pop_front();
+  while (samples_.size() > 2 && now - samples_[1].at > kRemembered) samples_.pop_front();
 
   if (terminal_) {
-    if (!fresh && done != all && now - drawn_ < between_drawings) return;
+    if (!fresh && done != all && now - drawn_ < kBetweenDrawings) return;
     drawn_ = now;
     const std::string text = line(done, all, unit);
     // Spaces cover what is left of a longer line.
     out_ << '\r' << text << std::string(width_ > text.size() ? width_ - text.size() : 0, ' ') << std::flush;
     width_ = text.size();
-  } else if (all > 0 && done * 10 / all >= next_ten_ && now - drawn_ >= between_lines) {
+  } else if (all > 0 && done * 10 / all >= next_ten_ && now - drawn_ >= kBetweenLines) {
     drawn_ = now;
     next_ten_ = done * 10 / all + 1;
     out_ << line(done, all, unit) << std::endl;

@@ -1,4 +1,5 @@
 // fetch.h where libcurl, libarchive or OpenSSL was missing when the program was built.
+#include <fmt/format.h>
 #include <sadam/error.h>
 
 #include "data/fetch/fetch.h"
@@ -9,17 +10,18 @@ FetchResult fetch(const CatalogueEntry& entry, const FetchOptions& options) {
   const auto place = entry.path_below(options.root);
   std::error_code ignored;
   if (std::filesystem::exists(place, ignored)) return {.path = place, .already_there = true};
-  const std::string by_hand = entry.archive ? "unpack it so that " + place.string() + " is its folder"
-                                            : "save it as " + place.string();
   throw Error(
-      "this sadam was built without downloading (libcurl, libarchive and OpenSSL were not all found); get " +
-      entry.url + " by hand and " + by_hand + ".");
+      fmt::format("this sadam was built without downloading (libcurl, libarchive and OpenSSL were not all "
+                  "found); get {} by "
+                  "hand and {} {}{}.",
+                  entry.url, entry.archive ? "unpack it so that" : "save it as", place.string(),
+                  entry.archive ? " is its folder" : ""));
 }
 
 std::string check_file(const CatalogueEntry& entry, const std::filesystem::path& root, const Watch&) {
-  throw Error("this sadam was built without OpenSSL, so " + entry.path_below(root).string() +
-              " cannot be verified; its " + std::string(to_string(entry.checksum.hash)) + " should be " +
-              entry.checksum.hex + ".");
+  throw Error(
+      fmt::format("this sadam was built without OpenSSL, so {} cannot be verified; its {} should be {}.",
+                  entry.path_below(root).string(), to_string(entry.checksum.hash), entry.checksum.hex));
 }
 
 }  // namespace sadam::data

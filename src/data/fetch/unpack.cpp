@@ -15,9 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/descriptor.h"
 #include "base/file.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 namespace sadam::data {
 namespace {
@@ -157,7 +156,7 @@ class Unpacking {
 
 void unpack(const fs::path& archive, const fs::path& place, const Watch& watch) {
   const std::string folder = place.filename();
-  const HiddenFolder hidden(place.parent_path() / ("." + folder + ".unpacking"));
+  const HiddenFolder hidden(place.parent_path() / fmt::format(".{}.unpacking", folder));
   Unpacking(archive, hidden.path(), folder, watch).run();
   if (!fs::is_directory(hidden.path() / folder))
     throw Error(

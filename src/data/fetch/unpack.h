@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "data/fetch/watch.h"
+#include "data/fetch/fetch.h"
 
 namespace sadam::data {
 

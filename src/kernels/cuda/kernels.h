@@ -1,5 +1,4 @@
-// The CUDA kernels by name: those of the table (kernels/kernels.h), and those that only the program's
-// networks need.
+// The CUDA kernels by name, for the table in table.cpp; all others take them from there.
 //
 // The segments of a launch are arrays of the user's own, wherever they lie: their addresses travel as kernel
 // arguments, a few dozen to a launch, so that nothing is moved, no table is kept on the device, and a
@@ -39,28 +38,5 @@ std::int64_t dot_scratch(const Dot<T>& launch);
 template <class T>
 std::int64_t adam_probe_scratch(const AdamProbe<T>& launch);
 std::int64_t lengths_scratch(const InverseLengths& launch);
-
-/// *out = max|x|: NaN if an element is NaN.
-template <class T>
-struct AbsoluteMaximum {
-  const T* data = nullptr;
-  std::int64_t count = 0;
-  T* out = nullptr;
-  Stream stream = nullptr;
-};
-template <class T>
-void absolute_maximum(const AbsoluteMaximum<T>& launch);
-
-template <class T>
-struct FakeQuantize {
-  T* out = nullptr;
-  const T* in = nullptr;  ///< may be `out`
-  std::int64_t count = 0;
-  const T* maximum = nullptr;
-  QuantizationLevels levels;
-  Stream stream = nullptr;
-};
-template <class T>
-void fake_quantize(const FakeQuantize<T>& launch);
 
 }  // namespace sadam::kernels::cuda

@@ -10,8 +10,10 @@
 #include <string_view>
 #include <type_traits>
 
+#include <fmt/format.h>
 #include <sadam/error.h>
-#include "base/quote.h"
+
+#include "base/text.h"
 
 namespace sadam::weights {
 
@@ -35,7 +37,7 @@ class ByteReader {
   std::size_t left() const { return bytes_.size() - position_; }
 
   Bytes take(std::uint64_t count) {
-    if (count > left()) throw Error(std::string(what_) + " is cut short");
+    if (count > left()) throw Error(fmt::format("{} is cut short", what_));
     const auto taken = bytes_.subspan(position_, static_cast<std::size_t>(count));
     position_ += taken.size();
     return taken;
@@ -52,7 +54,7 @@ class ByteReader {
   /// Up to the next line feed, which is consumed and not returned.
   std::string_view line() {
     const auto length = as_text(bytes_.subspan(position_)).find('\n');
-    if (length == std::string_view::npos) throw Error(std::string(what_) + " is cut short");
+    if (length == std::string_view::npos) throw Error(fmt::format("{} is cut short", what_));
     const auto text = as_text(take(length));
     take(1);
     return text;

@@ -1,5 +1,7 @@
 #include "nn/weights/pickle.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace sadam::weights {
@@ -8,9 +10,9 @@ namespace {
 /// Values and items of containers that one file may have; a large network takes a few hundred thousand.
 /// Without it a list of a million items, turned into a dict again and again by three bytes each time, would
 /// fill the memory.
-constexpr std::size_t most_values = 4'000'000;
+constexpr std::size_t kMostValues = 4'000'000;
 
-constexpr std::uint8_t newest_protocol = 5;
+constexpr std::uint8_t kNewestProtocol = 5;
 
 std::uint64_t length_of(std::int32_t length) {
   if (length < 0) throw Error("the pickle has a negative length");
@@ -20,10 +22,10 @@ std::uint64_t length_of(std::int32_t length) {
 }  // namespace
 
 std::string_view describe(Kind kind) {
-  constexpr std::array<std::string_view, 12> words{"None",     "a truth value", "an integer", "a number",
-                                                   "a string", "a list",        "a tuple",    "a dict",
-                                                   "a class",  "a class",       "a storage",  "a tensor"};
-  return words.at(static_cast<std::size_t>(kind));
+  constexpr std::array<std::string_view, 12> kWords{"None",     "a truth value", "an integer", "a number",
+                                                    "a string", "a list",        "a tuple",    "a dict",
+                                                    "a class",  "a class",       "a storage",  "a tensor"};
+  return kWords.at(static_cast<std::size_t>(kind));
 }
 
 const Value& Unpickler::load() {
@@ -42,8 +44,8 @@ void Unpickler::step(std::uint8_t operation) {
   switch (operation) {
     case 0x80: {  // PROTO
       const auto protocol = reader_.number<std::uint8_t>();
-      if (protocol > newest_protocol)
-        throw Error("the pickle has the unknown protocol " + std::to_string(protocol));
+      if (protocol > kNewestProtocol)
+        throw Error(fmt::format("the pickle has the unknown protocol {}", protocol));
       break;
     }
     case 0x95:  // FRAME
@@ -75,8 +77,8 @@ void Unpickler::step(std::uint8_t operation) {
       build();
       break;
     default:
-      throw Error("the pickle has the operation " + std::to_string(operation) +
-                  ", which a state dict does not need");
+      throw Error(
+          fmt::format("the pickle has the operation {}, which a state dict does not need", operation));
   }
 }
 
@@ -192,8 +194,8 @@ bool Unpickler::step_memo(std::uint8_t operation) {
 }
 
 void Unpickler::spend(std::size_t values) {
-  if (values > most_values - spent_)
-    throw Error("the pickle has more than " + std::to_string(most_values) + " values");
+  if (values > kMostValues - spent_)
+    throw Error(fmt::format("the pickle has more than {} values", kMostValues));
   spent_ += values;
 }
 
@@ -251,7 +253,7 @@ std::vector<ValueId> Unpickler::pop_to_mark() {
 void Unpickler::add_items(Kind kind, const std::vector<ValueId>& items) {
   auto& container = top();
   if (container.kind != kind)
-    throw Error("the pickle adds items to " + std::string(describe(container.kind)));
+    throw Error(fmt::format("the pickle adds items to {}", describe(container.kind)));
   if (kind == Kind::dict && items.size() % 2 != 0) throw Error("the pickle has a dict key without a value");
   spend(items.size());
   container.items.insert(container.items.end(), items.begin(), items.end());

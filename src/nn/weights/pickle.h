@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "nn/weights/bytes.h"
-#include "nn/weights/dtype.h"
+#include "nn/weights/tensor_file.h"
 
 namespace sadam::weights {
 

@@ -1,34 +1,36 @@
 // What a pickle may name and call: see pickle.h.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "nn/weights/pickle.h"
-#include "nn/weights/tensor_file.h"
 
 namespace sadam::weights {
 namespace {
 
-constexpr std::string_view ordered_dict = "collections.OrderedDict";
-constexpr std::string_view rebuild_tensor = "torch._utils._rebuild_tensor";
-constexpr std::string_view rebuild_tensor_v2 = "torch._utils._rebuild_tensor_v2";
-constexpr std::string_view rebuild_parameter = "torch._utils._rebuild_parameter";
-constexpr std::string_view old_parameter = "torch.nn.parameter.Parameter";  // files of 2017
-constexpr std::array callables{ordered_dict, rebuild_tensor, rebuild_tensor_v2, rebuild_parameter,
-                               old_parameter};
+constexpr std::string_view kOrderedDict = "collections.OrderedDict";
+constexpr std::string_view kRebuildTensor = "torch._utils._rebuild_tensor";
+constexpr std::string_view kRebuildTensorV2 = "torch._utils._rebuild_tensor_v2";
+constexpr std::string_view kRebuildParameter = "torch._utils._rebuild_parameter";
+constexpr std::string_view kOldParameter = "torch.nn.parameter.Parameter";  // files of 2017
+constexpr std::array kCallables{kOrderedDict, kRebuildTensor, kRebuildTensorV2, kRebuildParameter,
+                                kOldParameter};
 
 }  // namespace
 
 void Unpickler::push_global(std::string_view module, std::string_view name) {
   // Nothing to gain from a long name but a long message.
-  constexpr std::size_t longest = 100;
-  const auto full = std::string(module.substr(0, longest)) + "." + std::string(name.substr(0, longest));
+  constexpr std::size_t kLongest = 100;
+  const auto full = fmt::format("{}.{}", module.substr(0, kLongest), name.substr(0, kLongest));
   if (const auto dtype = from_storage_class(full)) {
     push({.kind = Kind::storage_class, .integer = static_cast<std::int64_t>(*dtype)});
     return;
   }
-  const auto* const found = std::find(callables.begin(), callables.end(), full);
-  if (found == callables.end()) {
-    throw Error("the file asks to call " + in_quotes(full) + ", but only state dicts of tensors are read");
+  const auto* const found = std::find(kCallables.begin(), kCallables.end(), full);
+  if (found == kCallables.end()) {
+    throw Error(
+        fmt::format("the file asks to call {}, but only state dicts of tensors are read", in_quotes(full)));
   }
   push({.kind = Kind::callable, .text = *found});
 }
@@ -37,12 +39,11 @@ void Unpickler::call() {
   const auto& arguments = values_[pop()];
   const auto& callee = values_[pop()];
   if (callee.kind != Kind::callable || arguments.kind != Kind::tuple) {
-    throw Error("the pickle calls " + std::string(describe(callee.kind)) + " with " +
-                std::string(describe(arguments.kind)));
+    throw Error(fmt::format("the pickle calls {} with {}", describe(callee.kind), describe(arguments.kind)));
   }
-  if (callee.text == ordered_dict) {
+  if (callee.text == kOrderedDict) {
     push(make_ordered_dict(arguments));
-  } else if (callee.text == rebuild_tensor || callee.text == rebuild_tensor_v2) {
+  } else if (callee.text == kRebuildTensor || callee.text == kRebuildTensorV2) {
     push(make_tensor(arguments));
   } else {
     push(argument(arguments, 0,
@@ -54,8 +55,7 @@ const Value& Unpickler::argument(const Value& arguments, std::size_t index, Kind
   if (index >= arguments.items.size()) throw Error("the pickle makes a call with too few arguments");
   const auto& given = values_[arguments.items[index]];
   if (given.kind != kind) {
-    throw Error("the pickle passes " + std::string(describe(given.kind)) + " where " +
-                std::string(describe(kind)) + " belongs");
+    throw Error(fmt::format("the pickle passes {} where {} belongs", describe(given.kind), describe(kind)));
   }
   return given;
 }
@@ -77,7 +77,7 @@ Value Unpickler::make_ordered_dict(const Value& arguments) {
 }
 
 std::vector<std::int64_t> Unpickler::integers(const Value& tuple) const {
-  if (tuple.items.size() > max_rank) throw Error("the pickle has a tensor of too many dimensions");
+  if (tuple.items.size() > kMostDimensions) throw Error("the pickle has a tensor of too many dimensions");
   std::vector<std::int64_t> result;
   for (std::size_t i = 0; i < tuple.items.size(); ++i) {
     result.push_back(argument(tuple, i, Kind::integer).integer);
@@ -122,7 +122,7 @@ void Unpickler::push_storage() {
     storages_.push_back(storage);
   } else if (const auto& before = storages_[known->second];
              before.dtype != storage.dtype || before.count != storage.count) {
-    throw Error("the pickle describes the storage " + in_quotes(storage.key) + " in two ways");
+    throw Error(fmt::format("the pickle describes the storage {} in two ways", in_quotes(storage.key)));
   }
   push({.kind = Kind::storage, .integer = static_cast<std::int64_t>(known->second)});
 }
@@ -132,7 +132,7 @@ void Unpickler::build() {
   pop();
   const auto kind = top().kind;
   if (kind != Kind::dict && kind != Kind::tensor) {
-    throw Error("the pickle sets attributes of " + std::string(describe(kind)));
+    throw Error(fmt::format("the pickle sets attributes of {}", describe(kind)));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "nn/weights/read_weights.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "base/file.h"
@@ -10,10 +12,10 @@
 namespace sadam::weights {
 
 TensorFile read_weights(Bytes file) {
-  constexpr std::size_t length_size = 8;  // of a safetensors header
+  constexpr std::size_t kLengthSize = 8;  // of a safetensors header
   if (file.empty()) throw Error("the file is empty");
   if (looks_like_pth(file)) return read_pth(file);
-  if (file.size() > length_size && file[length_size] == std::byte{'{'}) return read_safetensors(file);
+  if (file.size() > kLengthSize && file[kLengthSize] == std::byte{'{'}) return read_safetensors(file);
   throw Error("the file is neither safetensors nor a .pth file of torch.save");
 }
 
@@ -24,7 +26,7 @@ TensorFile read_weights(const std::filesystem::path& path) {
     file.owned.push_back(bytes);
     return file;
   } catch (const Error& error) {
-    throw Error(path.string() + ": " + error.what());
+    throw Error(fmt::format("{}: {}", path.string(), error.what()));
   }
 }
 

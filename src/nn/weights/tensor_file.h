@@ -12,9 +12,35 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/weights/dtype.h"
-
 namespace sadam::weights {
+
+enum class DType : std::uint8_t {
+  float16,
+  bfloat16,
+  float32,
+  float64,
+  uint8,
+  int8,
+  int16,
+  int32,
+  int64,
+  boolean
+};
+
+/// `float16`, `int64`, ...: for messages.
+std::string_view name(DType dtype);
+
+/// Bytes of one element.
+std::size_t size(DType dtype);
+
+/// `F16`, `BF16`, ...: as in the header of a safetensors file.
+std::string_view safetensors_name(DType dtype);
+std::optional<DType> from_safetensors_name(std::string_view text);
+
+/// `torch.HalfStorage`, ...: the class that a .pth file names for a storage.
+std::optional<DType> from_storage_class(std::string_view text);
+
+using OwnedBytes = std::shared_ptr<const std::vector<std::byte>>;
 
 struct Tensor {
   std::string name;
@@ -29,18 +55,24 @@ struct TensorFile {
   std::vector<Tensor> tensors;                  ///< in the file's order; no name occurs twice
   std::map<std::string, std::string> metadata;  ///< safetensors' `__metadata__`; empty for .pth
 
-  /// What `Tensor::bytes` points into where that is not the caller's buffer: tensors that were not contiguous
-  /// in their storage, and the whole file after `read_weights`.
-  std::vector<std::shared_ptr<const std::vector<std::byte>>> owned;
+  /// What `Tensor::bytes` points into where that is not the caller's buffer: the records of a zip archive,
+  /// tensors that were not contiguous in their storage, and the whole file after `read_weights`.
+  std::vector<OwnedBytes> owned;
 };
-
-/// The tensor of that name, or nullptr.
-const Tensor* find(const TensorFile& file, std::string_view name);
 
 /// Bytes that a shape takes; nothing if a size is negative or the product does not fit.
 std::optional<std::size_t> byte_count(std::span<const std::int64_t> shape, DType dtype);
 
 /// More dimensions than this are refused, as torch does.
-inline constexpr std::size_t max_rank = 64;
+inline constexpr std::size_t kMostDimensions = 64;
+
+/// Both are exact: every value of the narrow type, subnormals and infinities included, is a float32. A NaN
+/// stays one and keeps its sign and payload.
+float float16_to_float32(std::uint16_t bits);
+float bfloat16_to_float32(std::uint16_t bits);
+
+/// The elements of a float16, bfloat16, float32 or float64 tensor; the last is rounded to nearest. Any other
+/// type is refused: it holds counts, not weights.
+std::vector<float> to_float32(const Tensor& tensor);
 
 }  // namespace sadam::weights

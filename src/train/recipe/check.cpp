@@ -7,8 +7,7 @@
 #include <cmath>
 #include <system_error>
 
-#include "base/nearest.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::train {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/file.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "train/recipe/check.h"
 #include "train/recipe/toml.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::train {

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <system_error>
 
-#include "base/crc32.h"
 #include "base/file.h"
 #include "train/record/json_fields.h"
 

@@ -10,9 +10,8 @@
 #include <system_error>
 #include <thread>
 
-#include "base/crc32.h"
-#include "base/display_width.h"
-#include "base/nearest.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::train {

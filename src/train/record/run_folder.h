@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/descriptor.h"
+#include "base/file.h"
 
 namespace sadam::train {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "base/crc32.h"
+#include "base/file.h"
 #include "train/record/events.h"
 
 namespace sadam::train {

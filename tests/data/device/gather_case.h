@@ -5,7 +5,7 @@
 #include <ostream>
 #include <vector>
 
-#include "data/device/axis_table.h"
+#include "data/device/gather_element.h"
 #include "data/loader.h"
 #include "data/random.h"
 

@@ -1,4 +1,4 @@
-#include "data/fetch/catalogue.h"
+#include "data/catalogue.h"
 
 #include <gtest/gtest.h>
 

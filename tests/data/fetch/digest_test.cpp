@@ -1,4 +1,4 @@
-#include "data/fetch/digest.h"
+#include "data/fetch/fetch.h"
 
 #include <gtest/gtest.h>
 
@@ -10,12 +10,12 @@ namespace {
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
 TEST(Digest, MatchesKnownAnswers) {
-  const Folder folder;
-  write_text(folder.path / "abc", "abc");  // RFC 1321 and FIPS 180-4
-  EXPECT_EQ(digest_of(folder.path / "abc", Hash::md5, {}), "900150983cd24fb0d6963f7d28e17f72");
-  EXPECT_EQ(digest_of(folder.path / "abc", Hash::sha256, {}),
+  const TemporaryFolder folder;
+  write_text(folder / "abc", "abc");  // RFC 1321 and FIPS 180-4
+  EXPECT_EQ(digest_of(folder / "abc", Hash::md5, {}), "900150983cd24fb0d6963f7d28e17f72");
+  EXPECT_EQ(digest_of(folder / "abc", Hash::sha256, {}),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_TRUE(says(refusal([&] { digest_of(folder.path / "none", Hash::md5, {}); }), "none"));
+  EXPECT_TRUE(says(refusal([&] { digest_of(folder / "none", Hash::md5, {}); }), "none"));
 }
 
 }  // namespace

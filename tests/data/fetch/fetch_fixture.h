@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "data/fetch/digest.h"
 #include "data/fetch/fetch.h"
 #include "data/fetch/http_server.h"
 #include "data/fetch/support.h"
@@ -26,15 +25,15 @@ class Fetch : public ::testing::Test {
   }
 
   void SetUp() override {
-    write_text(folder.path / "once", archive);
+    write_text(folder / "once", archive);
     entry = {.name = "set",
              .title = "a set",
              .url = {},
              .bytes = archive.size(),
-             .checksum = {Hash::sha256, digest_of(folder.path / "once", Hash::sha256, {}), "this test"},
+             .checksum = {Hash::sha256, digest_of(folder / "once", Hash::sha256, {}), "this test"},
              .place = "set"};
-    fs::remove(folder.path / "once");
-    options.root = folder.path;
+    fs::remove(folder / "once");
+    options.root = folder.path();
     options.limits = {.stall = 20s, .slowest = 1, .attempts = 3, .pause = 1ms};
     options.note = [this](const std::string& sentence) { notes.push_back(sentence); };
   }
@@ -45,7 +44,7 @@ class Fetch : public ::testing::Test {
     EXPECT_FALSE(result.already_there);
     EXPECT_TRUE(result.verified);
     EXPECT_EQ(result.digest, "SHA-256 " + entry.checksum.hex);
-    EXPECT_EQ(text_of(folder.path / "set/data.bin"), data);
+    EXPECT_EQ(text_of_file(folder / "set/data.bin"), data);
     EXPECT_EQ(folder.names(), (std::set<std::string>{"set"}));
   }
 
@@ -55,7 +54,7 @@ class Fetch : public ::testing::Test {
     return all;
   }
 
-  Folder folder;
+  TemporaryFolder folder;
   std::string data = noise(300'000);
   std::string archive = archive_of({{"set/data.bin", data}});
   std::unique_ptr<HttpServer> server;

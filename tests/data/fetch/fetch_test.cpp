@@ -1,12 +1,14 @@
 #include "data/fetch/fetch.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 
 #include <csignal>
 
+#include "base/file.h"
 #include "data/fetch/fetch_fixture.h"
-#include "data/fetch/file_lock.h"
 
 namespace sadam::data {
 namespace {
@@ -37,10 +39,10 @@ TEST_F(Fetch, KeepsTheArchiveIfAsked) {
 
 TEST_F(Fetch, LeavesAPlaceThatExistsAlone) {
   serve({{}});
-  fs::create_directory(folder.path / "set");
-  write_text(folder.path / "set/mine", "untouched");
+  fs::create_directory(folder / "set");
+  write_text(folder / "set/mine", "untouched");
   EXPECT_TRUE(fetch(entry, options).already_there);
-  EXPECT_EQ(text_of(folder.path / "set/mine"), "untouched");
+  EXPECT_EQ(text_of_file(folder / "set/mine"), "untouched");
   EXPECT_TRUE(server->requests().empty());
 }
 
@@ -48,9 +50,9 @@ TEST_F(Fetch, RemovesWrongBytesAndGivesBothDigests) {
   serve({{}});
   server->set_content(noise(1000));
   const auto sentence = refusal([&] { fetch(entry, options); });
-  write_text(folder.path / "wrong", noise(1000));
+  write_text(folder / "wrong", noise(1000));
   EXPECT_TRUE(says(sentence, entry.checksum.hex));
-  EXPECT_TRUE(says(sentence, digest_of(folder.path / "wrong", Hash::sha256, {})));
+  EXPECT_TRUE(says(sentence, digest_of(folder / "wrong", Hash::sha256, {})));
   EXPECT_EQ(folder.names(), (std::set<std::string>{"wrong"}));
 }
 
@@ -65,16 +67,16 @@ TEST_F(Fetch, DoesNotClaimToHaveVerifiedWithoutAPublishedChecksum) {
 
 TEST_F(Fetch, UnpacksAnArchiveThatWasPutThereByHandAndKeepsIt) {
   serve({{}});
-  write_text(folder.path / "set.tgz", archive);
+  write_text(folder / "set.tgz", archive);
   EXPECT_TRUE(fetch(entry, options).verified);
-  EXPECT_EQ(text_of(folder.path / "set/data.bin"), data);
+  EXPECT_EQ(text_of_file(folder / "set/data.bin"), data);
   EXPECT_EQ(folder.names(), (std::set<std::string>{"set", "set.tgz"}));
   EXPECT_TRUE(server->requests().empty());
 }
 
 TEST_F(Fetch, RefusesAWrongArchiveThatWasPutThereByHandButLeavesIt) {
   serve({{}});
-  write_text(folder.path / "set.tgz", "something else");
+  write_text(folder / "set.tgz", "something else");
   EXPECT_TRUE(says(refusal([&] { fetch(entry, options); }), "is not the published file"));
   EXPECT_EQ(folder.names(), (std::set<std::string>{"set.tgz"}));
 }
@@ -84,22 +86,23 @@ TEST_F(Fetch, PutsAPlainFileInPlace) {
   entry.archive = false;
   entry.place = "weights.pth";
   EXPECT_TRUE(fetch(entry, options).verified);
-  EXPECT_EQ(text_of(folder.path / "weights.pth"), archive);
+  EXPECT_EQ(text_of_file(folder / "weights.pth"), archive);
   EXPECT_EQ(folder.names(), (std::set<std::string>{"weights.pth"}));
-  EXPECT_EQ(check_file(entry, folder.path, {}), "SHA-256 " + entry.checksum.hex);
+  EXPECT_EQ(check_file(entry, folder.path(), {}), "SHA-256 " + entry.checksum.hex);
 }
 
 TEST_F(Fetch, ChecksAPlainFile) {
   entry.archive = false;
-  EXPECT_TRUE(says(refusal([&] { check_file(entry, folder.path, {}); }), "sadam data fetch set"));
-  write_text(folder.path / "set", "something else");
-  EXPECT_TRUE(says(refusal([&] { check_file(entry, folder.path, {}); }), "is not the published file"));
+  EXPECT_TRUE(says(refusal([&] { check_file(entry, folder.path(), {}); }), "sadam data fetch set"));
+  write_text(folder / "set", "something else");
+  EXPECT_TRUE(says(refusal([&] { check_file(entry, folder.path(), {}); }), "is not the published file"));
 }
 
 TEST_F(Fetch, RefusesToDoWhatAnotherProcessIsDoing) {
   serve({{}});
   {
-    const FileLock other(folder.path / ".set.lock", "fetching set");
+    const auto other = base::open_descriptor(folder / ".set.lock", O_RDWR | O_CREAT);
+    ASSERT_EQ(::flock(other.number(), LOCK_EX), 0);
     EXPECT_TRUE(says(refusal([&] { fetch(entry, options); }), "another process is fetching set"));
   }
   expect_fetched();
@@ -114,23 +117,21 @@ TEST_F(Fetch, SaysBeforehandThatItWillNotFit) {
 
 TEST_F(Fetch, SaysSoWhenTheDiskIsFullAndKeepsWhatArrived) {
   serve({{}});
-  const int status = in_another_process([&] {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit = {100'000, 100'000};
-    setrlimit(RLIMIT_FSIZE, &limit);
+  Child child([&] {
+    sadam::testing::limit_file_size(100'000);
     const auto sentence = refusal([&] { fetch(entry, options); });
     return says(sentence, "cannot write") && says(sentence, "set.tgz.part: File too large") ? 0 : 1;
   });
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(fs::file_size(folder.path / "set.tgz.part"), 100'000U);
+  EXPECT_EQ(child.status(), 0);
+  EXPECT_EQ(fs::file_size(folder / "set.tgz.part"), 100'000U);
   expect_fetched();
   EXPECT_EQ(ranges().back(), "bytes=100000-");
 }
 
 TEST_F(Fetch, SaysSoWhenTheRootCannotBeMade) {
   serve({{}});
-  write_text(folder.path / "file", "");
-  options.root = folder.path / "file/below";
+  write_text(folder / "file", "");
+  options.root = folder / "file/below";
   EXPECT_TRUE(says(refusal([&] { fetch(entry, options); }), "cannot make the folder"));
 }
 

@@ -1,56 +1,27 @@
-// What the tests of fetching share: a folder of their own, archives, sentences.
+// What the tests of fetching share: archives, and bytes to put into them.
 #pragma once
 
 #include <archive.h>
 #include <archive_entry.h>
 #include <gtest/gtest.h>
-#include <sadam/error.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <random>
-#include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "support/files.h"
 #include "support/refusal.h"
 #include "support/temporary_folder.h"
 
 namespace sadam::data::testing {
 
 namespace fs = std::filesystem;
+using sadam::testing::Child;
 using sadam::testing::refusal;
 using sadam::testing::says;
-
-/// A fresh folder that goes with the object.
-class Folder {
-  TemporaryFolder folder_;
-
- public:
-  const fs::path& path = folder_.path();
-
-  /// Everything in it, hidden or not.
-  std::set<std::string> names() const {
-    std::set<std::string> names;
-    for (const auto& entry : fs::directory_iterator(path)) names.insert(entry.path().filename());
-    return names;
-  }
-};
-
-inline std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-inline void write_text(const fs::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
+using sadam::testing::text_of_file;
+using sadam::testing::write_text;
 
 /// Bytes that do not compress.
 inline std::string noise(std::size_t count) {
@@ -71,8 +42,8 @@ enum class Packed { tar_gz, zip };
 
 /// The bytes of an archive.
 inline std::string archive_of(const std::vector<Member>& members, Packed packed = Packed::tar_gz) {
-  const Folder folder;
-  const fs::path file = folder.path / "archive";
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "archive";
   archive* writer = archive_write_new();
   if (packed == Packed::tar_gz) {
     archive_write_add_filter_gzip(writer);
@@ -99,23 +70,7 @@ inline std::string archive_of(const std::vector<Member>& members, Packed packed 
   }
   archive_write_close(writer);
   archive_write_free(writer);
-  return text_of(file);
-}
-
-/// Runs `action` in a process of its own; what waitpid says of its end.
-template <typename Action>
-int in_another_process(Action action) {
-  const pid_t child = fork();
-  if (child == 0) {
-    try {
-      _exit(action());
-    } catch (...) {
-      _exit(99);
-    }
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return status;
+  return text_of_file(file);
 }
 
 }  // namespace sadam::data::testing

@@ -16,43 +16,43 @@ const std::vector<Member> two_files = {{"set/", ""}, {"set/a.bin", "first"}, {".
 
 // Unpacks `bytes` to the folder "set"; afterwards the folder must hold the archive and, at most, "set".
 std::string refusal_of(const std::string& bytes) {
-  const Folder folder;
-  write_text(folder.path / "x", bytes);
-  auto sentence = refusal([&] { unpack(folder.path / "x", folder.path / "set", {}); });
+  const TemporaryFolder folder;
+  write_text(folder / "x", bytes);
+  auto sentence = refusal([&] { unpack(folder / "x", folder / "set", {}); });
   EXPECT_EQ(folder.names(), (std::set<std::string>{"x"}));
-  EXPECT_TRUE(says(sentence, (folder.path / "x").string()));
+  EXPECT_TRUE(says(sentence, (folder / "x").string()));
   return sentence;
 }
 
 TEST(Unpack, PutsTheFolderOfATarInPlace) {
-  const Folder folder;
-  write_text(folder.path / "x.tgz", archive_of(two_files));
-  unpack(folder.path / "x.tgz", folder.path / "set", {});
-  EXPECT_EQ(text_of(folder.path / "set/a.bin"), "first");
-  EXPECT_EQ(text_of(folder.path / "set/deep/b.bin"), "second");
+  const TemporaryFolder folder;
+  write_text(folder / "x.tgz", archive_of(two_files));
+  unpack(folder / "x.tgz", folder / "set", {});
+  EXPECT_EQ(text_of_file(folder / "set/a.bin"), "first");
+  EXPECT_EQ(text_of_file(folder / "set/deep/b.bin"), "second");
   EXPECT_EQ(folder.names(), (std::set<std::string>{"set", "x.tgz"}));
 }
 
 TEST(Unpack, PutsTheFolderOfAZipInPlace) {
-  const Folder folder;
-  write_text(folder.path / "x.zip", archive_of(two_files, Packed::zip));
-  unpack(folder.path / "x.zip", folder.path / "set", {});
-  EXPECT_EQ(text_of(folder.path / "set/a.bin"), "first");
-  EXPECT_EQ(text_of(folder.path / "set/deep/b.bin"), "second");
+  const TemporaryFolder folder;
+  write_text(folder / "x.zip", archive_of(two_files, Packed::zip));
+  unpack(folder / "x.zip", folder / "set", {});
+  EXPECT_EQ(text_of_file(folder / "set/a.bin"), "first");
+  EXPECT_EQ(text_of_file(folder / "set/deep/b.bin"), "second");
 }
 
 TEST(Unpack, LeavesWhatElseIsInTheArchive) {
-  const Folder folder;
-  write_text(folder.path / "x", archive_of({{"set/a", "a"}, {"other/b", "b"}, {"readme", "c"}}));
-  unpack(folder.path / "x", folder.path / "set", {});
+  const TemporaryFolder folder;
+  write_text(folder / "x", archive_of({{"set/a", "a"}, {"other/b", "b"}, {"readme", "c"}}));
+  unpack(folder / "x", folder / "set", {});
   EXPECT_EQ(folder.names(), (std::set<std::string>{"set", "x"}));
 }
 
 TEST(Unpack, FollowsAHardLinkWithinTheArchive) {
-  const Folder folder;
-  write_text(folder.path / "x", archive_of({{"set/a", "same"}, {"set/b", "", "", "set/a"}}));
-  unpack(folder.path / "x", folder.path / "set", {});
-  EXPECT_EQ(text_of(folder.path / "set/b"), "same");
+  const TemporaryFolder folder;
+  write_text(folder / "x", archive_of({{"set/a", "same"}, {"set/b", "", "", "set/a"}}));
+  unpack(folder / "x", folder / "set", {});
+  EXPECT_EQ(text_of_file(folder / "set/b"), "same");
 }
 
 TEST(Unpack, RefusesNamesThatLeadOutside) {
@@ -99,50 +99,47 @@ TEST(Unpack, RefusesAnArchiveWithoutTheFolder) {
 }
 
 TEST(Unpack, StopsWhenAskedAndLeavesNothing) {
-  const Folder folder;
-  write_text(folder.path / "x", archive_of({{"set/a", noise(1'000'000)}, {"set/b", "b"}}));
+  const TemporaryFolder folder;
+  write_text(folder / "x", archive_of({{"set/a", noise(1'000'000)}, {"set/b", "b"}}));
   int asked = 0;
-  EXPECT_THROW(unpack(folder.path / "x", folder.path / "set", {.stop = [&] { return ++asked > 3; }}),
-               Interrupted);
+  EXPECT_THROW(unpack(folder / "x", folder / "set", {.stop = [&] { return ++asked > 3; }}), Interrupted);
   EXPECT_EQ(folder.names(), (std::set<std::string>{"x"}));
 }
 
 TEST(Unpack, LeavesNothingVisibleWhenKilledAndRecoversAfterwards) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string text = noise(1'000'000);
-  write_text(folder.path / "x", archive_of({{"set/a", text}, {"set/b", "b"}}));
-  const int status = in_another_process([&] {
+  write_text(folder / "x", archive_of({{"set/a", text}, {"set/b", "b"}}));
+  Child child([&] {
     int calls = 0;
     const auto die = [&](std::uint64_t, std::uint64_t) {
       if (++calls == 3) raise(SIGKILL);
     };
-    unpack(folder.path / "x", folder.path / "set", {.progress = die});
+    unpack(folder / "x", folder / "set", {.progress = die});
     return 0;
   });
-  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(child.status(), -SIGKILL);
   // It died in the middle: something is there, under the hidden name alone.
   EXPECT_EQ(folder.names(), (std::set<std::string>{".set.unpacking", "x"}));
-  EXPECT_TRUE(fs::exists(folder.path / ".set.unpacking/set/a"));
+  EXPECT_TRUE(fs::exists(folder / ".set.unpacking/set/a"));
 
-  write_text(folder.path / ".set.unpacking/set/left-over", "from the killed process");
-  unpack(folder.path / "x", folder.path / "set", {});
+  write_text(folder / ".set.unpacking/set/left-over", "from the killed process");
+  unpack(folder / "x", folder / "set", {});
   EXPECT_EQ(folder.names(), (std::set<std::string>{"set", "x"}));
-  EXPECT_EQ(text_of(folder.path / "set/a"), text);
-  EXPECT_FALSE(fs::exists(folder.path / "set/left-over"));
+  EXPECT_EQ(text_of_file(folder / "set/a"), text);
+  EXPECT_FALSE(fs::exists(folder / "set/left-over"));
 }
 
 TEST(Unpack, SaysSoWhenTheDiskIsFull) {
-  const Folder folder;
-  write_text(folder.path / "x", archive_of({{"set/a", noise(200'000)}}));
+  const TemporaryFolder folder;
+  write_text(folder / "x", archive_of({{"set/a", noise(200'000)}}));
   // A limit on the size of files makes write() fail as a full disk does.
-  const int status = in_another_process([&] {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit = {100'000, 100'000};
-    setrlimit(RLIMIT_FSIZE, &limit);
-    const auto sentence = refusal([&] { unpack(folder.path / "x", folder.path / "set", {}); });
+  Child child([&] {
+    sadam::testing::limit_file_size(100'000);
+    const auto sentence = refusal([&] { unpack(folder / "x", folder / "set", {}); });
     return says(sentence, "cannot write") && says(sentence, "set/a: File too large") ? 0 : 1;
   });
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(child.status(), 0);
   EXPECT_EQ(folder.names(), (std::set<std::string>{"x"}));
 }
 

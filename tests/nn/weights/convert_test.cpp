@@ -1,4 +1,4 @@
-#include "nn/weights/convert.h"
+#include "nn/weights/tensor_file.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::bytes_of;
 using testing::elements;
 using testing::refusal;
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 TEST(Convert, Float16EdgeCasesAreExact) {
   EXPECT_EQ(float16_to_float32(0x0000), 0.0F);
@@ -27,8 +27,8 @@ TEST(Convert, Float16EdgeCasesAreExact) {
   EXPECT_EQ(float16_to_float32(0x3c00), 1.0F);
   EXPECT_EQ(float16_to_float32(0x3555), 0x1.554p-2F);  // a third
   EXPECT_EQ(float16_to_float32(0x7bff), 65504.0F);     // largest
-  EXPECT_EQ(float16_to_float32(0x7c00), infinity);
-  EXPECT_EQ(float16_to_float32(0xfc00), -infinity);
+  EXPECT_EQ(float16_to_float32(0x7c00), kInfinity);
+  EXPECT_EQ(float16_to_float32(0xfc00), -kInfinity);
 }
 
 TEST(Convert, ANanKeepsSignAndPayload) {
@@ -56,14 +56,14 @@ TEST(Convert, Bfloat16EdgeCasesAreExact) {
   EXPECT_EQ(bfloat16_to_float32(0xc060), -3.5F);
   EXPECT_EQ(bfloat16_to_float32(0x0001), 0x1p-133F);  // smallest subnormal
   EXPECT_EQ(bfloat16_to_float32(0x7f7f), 0x1.fep127F);
-  EXPECT_EQ(bfloat16_to_float32(0xff80), -infinity);
+  EXPECT_EQ(bfloat16_to_float32(0xff80), -kInfinity);
   EXPECT_TRUE(std::isnan(bfloat16_to_float32(0x7fc0)));
 }
 
 TEST(Convert, AnyAlignmentAndEveryFloatType) {
   const auto doubles = " " + elements<double>({0.1, -1e300});  // one byte off every alignment
   const Tensor tensor{"d", DType::float64, {2}, bytes_of(doubles).subspan(1)};
-  EXPECT_EQ(to_float32(tensor), (std::vector<float>{0.1F, -infinity}));
+  EXPECT_EQ(to_float32(tensor), (std::vector<float>{0.1F, -kInfinity}));
   const auto floats = " " + elements<float>({0.5F});
   EXPECT_EQ(to_float32({"f", DType::float32, {1}, bytes_of(floats).subspan(1)}), std::vector<float>{0.5F});
   const auto halves = " " + elements<std::uint16_t>({0x3c00, 0xc060});

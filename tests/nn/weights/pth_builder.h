@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/crc32.h"
+#include "base/file.h"
 
 namespace sadam::weights::testing {
 

@@ -1,14 +1,13 @@
 #include "nn/weights/read_weights.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 
-#include "nn/weights/convert.h"
 #include "nn/weights/refusal.h"
 #include "nn/weights/safetensors.h"
+#include "nn/weights/tensor_file.h"
+#include "support/temporary_folder.h"
 
 namespace sadam::weights {
 namespace {
@@ -19,18 +18,15 @@ using testing::says;
 
 class ReadWeights : public ::testing::Test {
  protected:
-  ReadWeights() { fs::create_directory(folder_); }
-  ~ReadWeights() override { fs::remove_all(folder_); }
-
-  fs::path write(const std::string& name, const std::string& content) {
-    std::ofstream(folder_ / name, std::ios::binary) << content;
-    return folder_ / name;
+  fs::path write(const std::string& name, const std::string& content) const {
+    return folder_.write(name, content);
   }
 
-  fs::path folder_ = fs::temp_directory_path() / ("sadam-read-weights-" + std::to_string(::getpid()));
+  TemporaryFolder folder_;
 };
 
 TEST_F(ReadWeights, TheFormatIsToldByContent) {
+  SADAM_NEEDS_ARCHIVE();
   const auto tensor = testing::counting(3, {3}, {1});
   const std::vector<float> values{0, 1, 2};
   const auto written = write_safetensors(
@@ -53,13 +49,13 @@ TEST_F(ReadWeights, EverySentenceNamesTheFile) {
     return sentence;
   };
   EXPECT_TRUE(says(refused(folder_ / "none"), "No such file"));
-  EXPECT_TRUE(says(refused(folder_), "not a regular file"));
+  EXPECT_TRUE(says(refused(folder_.path()), "not a regular file"));
   EXPECT_TRUE(says(refused("/dev/zero"), "not a regular file"));
   EXPECT_TRUE(says(refused(write("empty", "")), "empty"));
   EXPECT_TRUE(
       says(refused(write("page", "<html><body>404</body></html>")), "neither safetensors nor a .pth file"));
   const auto evil = testing::pickle(testing::call(testing::global("os", "system"), ")"));
-  EXPECT_TRUE(says(refused(write("evil.pth", testing::zip_pth(evil))), "asks to call 'os.system'"));
+  EXPECT_TRUE(says(refused(write("evil.pth", testing::legacy_pth(evil))), "asks to call 'os.system'"));
 }
 
 }  // namespace

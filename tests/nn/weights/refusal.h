@@ -11,6 +11,12 @@
 #include "nn/weights/pth_builder.h"
 #include "support/refusal.h"
 
+#ifdef SADAM_HAVE_ARCHIVE
+#define SADAM_NEEDS_ARCHIVE() static_cast<void>(0)
+#else
+#define SADAM_NEEDS_ARCHIVE() GTEST_SKIP() << "built without libarchive, which reads .pth archives"
+#endif
+
 namespace sadam::weights::testing {
 
 using sadam::testing::refusal;

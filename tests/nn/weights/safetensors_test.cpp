@@ -1,11 +1,12 @@
 #include "nn/weights/safetensors.h"
+#include "support/find_tensor.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "nn/weights/convert.h"
 #include "nn/weights/refusal.h"
+#include "nn/weights/tensor_file.h"
 
 namespace sadam::weights {
 namespace {

@@ -1,0 +1,34 @@
+#include "cli/arguments.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/text.h"
+#include "base/usage_error.h"
+
+namespace sadam::cli {
+
+void check_root(const std::filesystem::path& root) {
+  std::error_code trouble;
+  const auto kind = std::filesystem::status(root, trouble).type();
+  if (kind != std::filesystem::file_type::directory && kind != std::filesystem::file_type::not_found)
+    throw Error(fmt::format("{} is not a folder that can be read: correct --root.", root.string()));
+}
+
+void check_run_name(const std::string& name) {
+  const auto is_control = [](char letter) {
+    const auto code = static_cast<unsigned char>(letter);
+    return code < 0x20 || code == 0x7f;
+  };
+  const auto refuse = [&](std::string_view why) {
+    throw UsageError(fmt::format("--name {} {}", base::in_quotes(name), why));
+  };
+  if (std::any_of(name.begin(), name.end(), is_control))
+    refuse("has a control character in it; take it out.");
+  if (name.find('/') != std::string::npos)
+    refuse("has a slash in it; say with --root in which folder the run goes.");
+  if (name.empty() || name.front() == '.' || name.front() == '-')
+    refuse("does not begin with a letter or a digit; choose a plain name, such as first.");
+}
+
+}  // namespace sadam::cli

@@ -1,0 +1,82 @@
+// How recipes and runs are given on a command line.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "train/recipe/source.h"
+#include "train/record/run_folder.h"
+
+namespace sadam::cli {
+
+/// Adds --device and --deterministic, which end up among the `--set` assignments.
+inline void add_device_options(CLI::App& command, std::vector<std::string>& sets) {
+  command
+      .add_option_function<std::string>(
+          "--device",
+          [&sets](const std::string& name) { sets.push_back(fmt::format("train.device={}", name)); },
+          "Where to compute: cpu, cuda or cuda:N (train.device)")
+      ->type_name("DEVICE");
+  command.add_flag_callback(
+      "--deterministic", [&sets] { sets.emplace_back("train.deterministic=true"); },
+      "On a GPU: the same bits on every run, at some cost in speed");
+}
+
+/// A recipe: a file, then changes to it.
+struct RecipeOptions {
+  std::string file;
+  std::vector<std::string> sets;
+
+  void add_to(CLI::App& command) {
+    not_empty(
+        command.add_option("recipe", file, "A recipe in TOML; every field it does not set has its default"),
+        "name a file, or leave it out for the default of every field");
+    add_sets_to(command);
+  }
+  void add_sets_to(CLI::App& command, const std::string& example = "optimizer.probes=8") {
+    command
+        .add_option("--set", sets,
+                    fmt::format("Changes a field, such as {}; 'sadam info recipe' lists them", example))
+        ->type_name("FIELD=VALUE")
+        ->allow_extra_args(false);
+    add_device_options(command, sets);
+  }
+
+  /// On top of what is in `source` already.
+  train::Recipe resolve(train::RecipeSource source = {}) const {
+    if (!file.empty()) source.add_file(file);
+    for (const auto& assignment : sets) source.set(assignment);
+    return source.resolve();
+  }
+};
+
+/// A run: by its folder, or by its name below --root.
+struct RunArgument {
+  std::string name;
+  std::string root = "runs";
+
+  CLI::Option* add_to(CLI::App& command, const std::string& option, const std::string& help) {
+    return not_empty(command.add_option(option, name, help)->type_name("RUN"),
+                     "give the folder of a run, or its name below --root");
+  }
+  void add_root_to(CLI::App& command) {
+    add_root_option(command, root, "Folder in which names of runs are looked up");
+  }
+
+  /// Throws a UsageError, with the nearest name that there is, if there is no such run.
+  train::RunPaths find() const { return train::find_run(name, root); }
+};
+
+/// Throws an Error if there is something that is no folder where the runs should be.
+void check_root(const std::filesystem::path& root);
+
+/// A name for a new run must be one plain name, so that the run lands below its root, in a folder that is
+/// taken for no option and not hidden. Throws a UsageError for any other.
+void check_run_name(const std::string& name);
+
+}  // namespace sadam::cli

@@ -1,0 +1,92 @@
+#include "cli/command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "report/text_table.h"
+#include "train/progress.h"
+
+namespace sadam::cli {
+namespace {
+
+class HelpLayout : public CLI::Formatter {
+ public:
+  HelpLayout() { column_width(kLeft); }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    const auto type = option->get_type_name();  // COUNT:INT in [1 - 1000000], say
+    auto text = fmt::format(" {}", type.substr(0, type.find(':')));
+    if (!option->get_default_str().empty()) text += fmt::format("={}", option->get_default_str());
+    if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+    return text;
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return fitted(option->get_description());
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::ostringstream out;
+    const auto text = fitted(command->get_description());
+    CLI::detail::format_help(out, command->get_name(), text.substr(0, text.find('.') + 1), kLeft);
+    return out.str();
+  }
+
+ private:
+  static constexpr std::size_t kLeft = 25;
+  static constexpr std::size_t kWidth = 80;
+
+  // CLI11 puts each line in its place. Of a subcommand the first sentence is enough here.
+  static std::string fitted(std::string text) {
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return report::wrapped(text, kWidth - kLeft);
+  }
+};
+
+// A signal handler can reach nothing else.
+std::atomic<bool> stop_requested = false;
+
+extern "C" void request_stop(int number) {
+  if (stop_requested.exchange(true) && number != SIGHUP) std::_Exit(130);
+}
+
+}  // namespace
+
+CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& help) {
+  const auto end = help.find("\n\n");
+  auto& command = *app.add_subcommand(name, fmt::format("{}\n", help.substr(0, end)));
+  command.footer(end == std::string::npos ? "" : help.substr(end + 2));
+  return command;
+}
+
+std::shared_ptr<CLI::FormatterBase> help_layout() { return std::make_shared<HelpLayout>(); }
+
+CLI::Option* not_empty(CLI::Option* option, const std::string& way_out) {
+  return option->check([way_out](const std::string& text) {
+    return text.empty() ? fmt::format("must not be empty; {}", way_out) : std::string();
+  });
+}
+
+std::size_t output_width() { return isatty(STDOUT_FILENO) == 1 ? train::terminal_columns(stdout) : 0; }
+
+StopSignal::StopSignal() {
+  struct sigaction action {};
+  action.sa_handler = request_stop;
+  action.sa_flags = SA_RESTART;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], nullptr, &before_[i]);
+    const bool stays_ignored = kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN;
+    if (!stays_ignored) ::sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+StopSignal::~StopSignal() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+}
+
+const std::atomic<bool>& StopSignal::flag() { return stop_requested; }
+
+}  // namespace sadam::cli

@@ -1,0 +1,182 @@
+// What `sadam` does with its arguments, and how it ends.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sadam/version.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "base/allocation.h"
+#include "base/text.h"
+#include "base/usage_error.h"
+#include "cli/command.h"
+
+namespace sadam::cli {
+namespace {
+
+constexpr const char* kIntroduction =
+    R"(S-Adam is AdamW with a brake. This program trains networks with it, reruns the
+experiments of its paper with controls, and compares the runs.
+
+  sadam reproduce table1 --quick     the paper's first table, small: a minute
+  sadam data fetch cifar100          the real data
+  sadam reproduce table1 --only cifar100
+  sadam train --set data.name=cifar100 --set optimizer.probes=8 --name first
+  sadam runs                         what has been run
+
+'sadam COMMAND --help' explains each command.
+)";
+
+using Chain = std::vector<const CLI::App*>;
+
+// The program, the subcommand that was given, and what was given to that: sadam, data, fetch.
+Chain chain_of(const CLI::App& app) {
+  Chain chain = {&app};
+  while (!chain.back()->get_subcommands().empty()) chain.push_back(chain.back()->get_subcommands().back());
+  return chain;
+}
+
+std::string name_of(const Chain& chain) {
+  std::vector<std::string> names;
+  for (const auto* app : chain) names.push_back(app->get_name());
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+std::vector<std::string> subcommands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) names.push_back(fmt::format("--{}", name));
+  return names;
+}
+
+std::string did_you_mean(const std::string& given, const std::vector<std::string>& valid) {
+  const auto meant = base::nearest(given, valid);
+  return meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant);
+}
+
+// Of what `app` was given and has no place for.
+std::string about_extra(const CLI::App& app, const std::string& name, std::string given) {
+  if (!given.starts_with('-')) {
+    const auto commands = subcommands_of(app);
+    if (commands.empty()) return fmt::format("'{}' takes no {}", name, base::in_quotes(given));
+    return fmt::format("'{}' has no command {}{}", name, base::in_quotes(given),
+                       base::suggestion(given, commands));
+  }
+  given.resize(std::min(given.size(), given.find('=')));
+  return fmt::format("'{}' has no option {}{}", name, base::in_quotes(given),
+                     did_you_mean(given, options_of(app)));
+}
+
+bool asks_for_help(const CLI::Error& error) {
+  return dynamic_cast<const CLI::CallForHelp*>(&error) != nullptr;
+}
+
+// Words that no command took are what is wrong, and remain so where help is asked for beside them.
+bool is_about_extras(const CLI::Error& error) {
+  return dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr || asks_for_help(error);
+}
+
+std::string about(const Chain& chain, const CLI::Error& error) {
+  const auto& app = *chain.back();
+  const auto extras = app.remaining();
+  const bool command_missing = app.get_require_subcommand_min() > 0 && app.get_subcommands().empty();
+  if (command_missing || is_about_extras(error)) {
+    if (!extras.empty()) return about_extra(app, name_of(chain), extras.front());
+    if (command_missing)
+      return fmt::format("'{}' needs a command: {}", name_of(chain), fmt::join(subcommands_of(app), ", "));
+  }
+  const std::string message = error.what();
+  return message.substr(0, message.find('\n'));
+}
+
+/// What is wrong with a command line that could not be parsed, in one sentence: what was not understood, the
+/// nearest name that would have been, and the command whose --help says more.
+std::string parse_failure(const CLI::App& app, const CLI::Error& error) {
+  auto chain = chain_of(app);
+  // The command that has something left over need not be the last.
+  while (is_about_extras(error) && chain.size() > 1 && chain.back()->remaining().empty()) chain.pop_back();
+  const auto sentence = about(chain, error);
+  return fmt::format("{}{} '{} --help'.", sentence, sentence.ends_with('?') ? " See" : "; see",
+                     name_of(chain));
+}
+
+/// Whether help was asked for beside a command that does not exist, as in "sadam evaluate --help": the help
+/// of something else would be no answer.
+bool is_help_on_unknown_command(const CLI::App& app, const CLI::Error& error) {
+  if (!asks_for_help(error)) return false;
+  const auto chain = chain_of(app);
+  return std::any_of(chain.begin(), chain.end(), [](const CLI::App* each) {
+    return !subcommands_of(*each).empty() && !each->remaining().empty();
+  });
+}
+
+// One sentence: libtorch appends pages.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int fail(const std::string& sentence, int status) {
+  std::cerr << "sadam: " << sentence << '\n';
+  return status;
+}
+
+// What was printed may have been lost only now: a full disk shows when the last bytes are handed over.
+int finish_output() {
+  std::cout.flush();
+  return std::cout ? 0 : fail("cannot write to standard output: is the disk full?", 1);
+}
+
+// CLI11 takes them in reverse order. "help train" is what some programs call "train --help".
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  base::keep_freed_memory();
+  CLI::App app(kIntroduction, "sadam");
+  app.formatter(help_layout());
+  app.set_version_flag("--version", SADAM_VERSION);
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    return fmt::format("sadam: {}\n", parse_failure(*failed, error));
+  });
+  for (auto* const add :
+       {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare, add_info})
+    add(app);
+  try {
+    app.parse(words_of(argc, argv));
+    return finish_output();
+  } catch (const CLI::ParseError& error) {
+    if (is_help_on_unknown_command(app, error)) return fail(parse_failure(app, error), 2);
+    return app.exit(error) == 0 ? finish_output() : 2;  // help is an "error" with status 0
+  } catch (const Interrupted&) {
+    return 130;
+  } catch (const UsageError& error) {
+    return fail(error.what(), 2);
+  } catch (const Error& error) {
+    return fail(error.what(), 1);
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory: use a smaller batch (--set train.batch=...) or smaller data.", 1);
+  } catch (const std::exception& error) {
+    return fail(first_line(error.what()), 1);
+  }
+}
+
+}  // namespace sadam::cli
