@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/files.h"
 #include "support/refusal.h"
 
 namespace sadam::data {
@@ -70,10 +71,9 @@ TEST(Cifar, ALabelThatDoesNotExistIsRefused) {
 }
 
 TEST(Cifar, FilesAreReadInOrderAndNamedWhenBad) {
-  const auto folder = std::filesystem::temp_directory_path() / ("sadam_cifar_" + std::to_string(std::rand()));
-  std::filesystem::create_directory(folder);
+  const sadam::testing::TemporaryFolder folder;
   const auto write = [&](const std::string& name, const std::vector<std::uint8_t>& bytes) {
-    const auto path = (folder / name).string();
+    const auto path = (folder.path() / name).string();
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return path;
@@ -82,11 +82,10 @@ TEST(Cifar, FilesAreReadInOrderAndNamedWhenBad) {
   const auto second = write("b.bin", joined({record({5}, 0), record({6}, 0)}));
   EXPECT_EQ((std::vector<std::int64_t>{4, 5, 6}), read_cifar_files({first, second}, Cifar::ten).labels);
   const auto bad = write("bad.bin", {1, 2, 3});
-  for (const auto& path : {bad, (folder / "absent.bin").string()}) {
+  for (const auto& path : {bad, (folder.path() / "absent.bin").string()}) {
     const auto read = [&] { read_cifar_files({first, path}, Cifar::ten); };
     EXPECT_TRUE(sadam::testing::says(sadam::testing::refusal(read), path));
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

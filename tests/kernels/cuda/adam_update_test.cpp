@@ -66,10 +66,13 @@ TEST(CudaAdamUpdate, HasTheSameBitsWhereverTheArraysLie) {
   EXPECT_TRUE(same_bits(aligned.on_gpu_v[0].values(), shifted.on_gpu_v[0].values()));
 }
 
-TEST(CudaAdamUpdate, OfNothingDoesNothing) {
+TEST(CudaAdamUpdate, EmptyTensorsLeaveTheOthersAlone) {
+  expect_the_cpus_update<double>({0, 129, 0, 0, 5000, 0}, 0, 1e-14);
   AdamUpdate<double> launch;
   launch.segments.resize(100);
   cuda_kernels().of_double.adam_update(launch);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 }  // namespace

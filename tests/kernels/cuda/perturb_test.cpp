@@ -138,11 +138,13 @@ TEST(CudaPerturb, MayWriteOverItsBase) {
   }
 }
 
-TEST(CudaPerturb, OfNothingDoesNothing) {
+TEST(CudaPerturb, OfNothingLeavesNoError) {
   Perturb<float> launch;
   cuda_kernels().of_float.perturb(launch);
   launch.segments.resize(100);
   cuda_kernels().of_float.perturb(launch);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 }  // namespace
