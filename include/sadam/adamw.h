@@ -15,16 +15,16 @@ namespace sadam {
 /// Options of `AdamW`, the same as `torch::optim::AdamWOptions`; <sadam/option_list.h> explains each.
 struct AdamWOptions : public AdamOptionsBase<AdamWOptions> {
   /// From the learning rate, as torch's options.
-  /* implicit */ AdamWOptions(double lr = 1e-3) : lr_(lr) {}
+  /* implicit */ AdamWOptions(double lr = kAdamLearningRate) : lr_(lr) {}
 
-  SADAM_LEARNING_RATE(SADAM_SETTER, 1e-3)
+  SADAM_LEARNING_RATE(SADAM_SETTER, kAdamLearningRate)
   SADAM_ADAM_OPTIONS(SADAM_SETTER)
 
  public:
   /// Calls visit(OptionInfo, value) for each option.
   template <class Self, class Visit>
   static void visit_options(Self& options, const Visit& visit) {
-    SADAM_LEARNING_RATE(SADAM_VISIT, 1e-3)
+    SADAM_LEARNING_RATE(SADAM_VISIT, kAdamLearningRate)
     SADAM_ADAM_OPTIONS(SADAM_VISIT)
   }
 };

@@ -26,7 +26,8 @@ struct OptionInfo {
   const char* meaning;  ///< a sentence without its full stop
 };
 
-inline constexpr OptionRange kAnyValue{};
+/// For choices, yes or no.
+inline constexpr OptionRange kAnyValue{-std::numeric_limits<double>::infinity()};
 inline constexpr OptionRange kAtLeastZero{};
 inline constexpr OptionRange kAtLeastOne{1};
 inline constexpr OptionRange kAboveZero{0, std::numeric_limits<double>::infinity(), false};
@@ -34,6 +35,10 @@ inline constexpr OptionRange kAboveZeroOrInfinite{0, std::numeric_limits<double>
                                                   true};
 inline constexpr OptionRange kBelowOne{0, 1, true, false};
 inline constexpr OptionRange kProbeCount{1, 65535};
+
+/// The usual learning rates of Adam and of Prox-SGD.
+inline constexpr double kAdamLearningRate = 1e-3;
+inline constexpr double kProxLearningRate = 1e-2;
 
 }  // namespace sadam
 
@@ -74,7 +79,7 @@ inline constexpr OptionRange kProbeCount{1, 65535};
 
 /// Of S-Adam as a whole. A recipe has one seed for everything, so this is not a field of its own there.
 #define SADAM_SEED_OPTION(OPTION)                                                                            \
-  OPTION(std::uint64_t, seed, 0, kAnyValue, "Seeds the directions; torch::manual_seed does not reach it")
+  OPTION(std::uint64_t, seed, 0, kAtLeastZero, "Seeds the directions; torch::manual_seed does not reach it")
 
 /// Of Prox-SGD.
 #define SADAM_PROX_OPTIONS(OPTION)                                                                           \

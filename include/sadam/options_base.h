@@ -37,7 +37,7 @@ struct AdamOptionsBase : public OptionsBase<Options> {
   Options& betas(const betas_t& both) {
     return static_cast<Options&>(*this).beta1(std::get<0>(both)).beta2(std::get<1>(both));
   }
-  betas_t betas() const {
+  const betas_t betas() const {  // const, so that nobody assigns to it in vain
     const auto& options = static_cast<const Options&>(*this);
     return {options.beta1(), options.beta2()};
   }

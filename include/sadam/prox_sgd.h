@@ -15,16 +15,16 @@ namespace sadam {
 /// Options of `ProxSGD`, with the paper's values as defaults; <sadam/option_list.h> explains each.
 struct ProxSGDOptions : public OptionsBase<ProxSGDOptions> {
   /// From the learning rate, as torch's options.
-  /* implicit */ ProxSGDOptions(double lr = 1e-2) : lr_(lr) {}
+  /* implicit */ ProxSGDOptions(double lr = kProxLearningRate) : lr_(lr) {}
 
-  SADAM_LEARNING_RATE(SADAM_SETTER, 1e-2)
+  SADAM_LEARNING_RATE(SADAM_SETTER, kProxLearningRate)
   SADAM_PROX_OPTIONS(SADAM_SETTER)
 
  public:
   /// Calls visit(OptionInfo, value) for each option.
   template <class Self, class Visit>
   static void visit_options(Self& options, const Visit& visit) {
-    SADAM_LEARNING_RATE(SADAM_VISIT, 1e-2)
+    SADAM_LEARNING_RATE(SADAM_VISIT, kProxLearningRate)
     SADAM_PROX_OPTIONS(SADAM_VISIT)
   }
 };

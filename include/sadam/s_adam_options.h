@@ -34,16 +34,16 @@ struct OptimizerWide {
 /// brake (λ = 0, or k = 1 with a variance statistic) it is AdamW, bit for bit.
 struct SAdamOptions : public AdamOptionsBase<SAdamOptions> {
   /// From the learning rate, as torch's options.
-  /* implicit */ SAdamOptions(double lr = 1e-3) : lr_(lr) {}
+  /* implicit */ SAdamOptions(double lr = kAdamLearningRate) : lr_(lr) {}
 
   /// The paper's Algorithm 1: no bias correction, everything else as by default.
-  static SAdamOptions paper(double lr = 1e-3);
+  static SAdamOptions paper(double lr = kAdamLearningRate);
   /// The authors' published code: a unit vector per tensor, variance with 1/(k−1), fresh masks, its own bias
   /// correction, groups probed and updated one by one.
-  static SAdamOptions reference(double lr = 1e-3);
+  static SAdamOptions reference(double lr = kAdamLearningRate);
 
   // A group may have its own.
-  SADAM_LEARNING_RATE(SADAM_SETTER, 1e-3)
+  SADAM_LEARNING_RATE(SADAM_SETTER, kAdamLearningRate)
   SADAM_ADAM_OPTIONS(SADAM_SETTER)
   SADAM_BRAKE_OPTIONS(SADAM_SETTER)
 
@@ -60,8 +60,8 @@ struct SAdamOptions : public AdamOptionsBase<SAdamOptions> {
   /// optimizer is an OptimizerWide.
   template <class Self, class Visit>
   static void visit_options(Self& options, const Visit& visit){
-      SADAM_LEARNING_RATE(SADAM_VISIT, 1e-3) SADAM_ADAM_OPTIONS(SADAM_VISIT) SADAM_BRAKE_OPTIONS(SADAM_VISIT)
-          SADAM_PROBE_OPTIONS(SADAM_VISIT) SADAM_SEED_OPTION(SADAM_VISIT)}
+      SADAM_LEARNING_RATE(SADAM_VISIT, kAdamLearningRate) SADAM_ADAM_OPTIONS(SADAM_VISIT)
+          SADAM_BRAKE_OPTIONS(SADAM_VISIT) SADAM_PROBE_OPTIONS(SADAM_VISIT) SADAM_SEED_OPTION(SADAM_VISIT)}
 
   /// The name of an optimizer-wide option that was set here to another value than in `whole`, or "" if there
   /// is none.

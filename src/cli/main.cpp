@@ -9,7 +9,7 @@
 // program cannot start itself again.
 #include "cli/command.h"
 
-#ifdef __linux__
+#ifdef __GLIBC__
 
 #include <unistd.h>
 

@@ -29,13 +29,15 @@ struct AdamCoefficients {
 /// The options of a group: with Adam's defaults, no brake and nothing of Prox-SGD. They lie where the kernels
 /// run, so that a new learning rate reaches a captured graph.
 struct GroupRule {
-  SADAM_LEARNING_RATE(SADAM_USUAL, 1e-3)
+  SADAM_LEARNING_RATE(SADAM_USUAL, kAdamLearningRate)
   SADAM_ADAM_OPTIONS(SADAM_USUAL)
   SADAM_BRAKE_OPTIONS(SADAM_ZERO)
   SADAM_PROX_OPTIONS(SADAM_ZERO)
   double given_brake = -1;   ///< a caller's own; negative: none, the brake follows from ρ
   double applied_brake = 1;  ///< the last one
 };
+
+static_assert(BiasCorrection{} == BiasCorrection::adamw, "a rule without S-Adam's options is AdamW's");
 
 #undef SADAM_USUAL
 #undef SADAM_ZERO

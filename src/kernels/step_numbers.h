@@ -87,8 +87,8 @@ struct Round {
   Statistic statistic = Statistic::variance;
   bool along_step = false;  ///< `Directions::step`
   double distance = 1;      ///< δ; 1 along the step
-  double lgi_eps = 1e-6;
-  double cap = 10;
+  double lgi_eps = 0;
+  double cap = 1.7976931348623157e308;  ///< none
 };
 
 /// Who works on the numbers: one thread of the host, or a block of threads on a GPU.

@@ -25,6 +25,10 @@ namespace {
 
 constexpr std::size_t kMostActive = 12;  // kinks that meet: ∂f then has 4,096 corners
 
+struct TooManyKinks : Error {
+  using Error::Error;
+};
+
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 
 Point rounded(Point x, double cell) {
@@ -77,7 +81,7 @@ Polytope Landscape::subdifferential(const Point& x, double tolerance) const {
       common = sum(common, slope, kink.weight * sign(h));
   }
   if (active.size() > kMostActive)
-    throw Error(
+    throw TooManyKinks(
         fmt::format("{} kinks of '{}' meet here: ∂f has too many corners to list; ask at another point.",
                     active.size(), name));
   Polytope corners{common};
@@ -106,36 +110,40 @@ double Landscape::stationarity(const Point& x, double tolerance) const {
 }
 
 bool Landscape::is_stationary(const Point& x, double delta, double epsilon) const {
-  Polytope seen = subdifferential(x);
+  const double inside = 0.99 * delta;
+  Polytope seen;
   const auto add = [&](const Point& y) {
-    if (norm(sum(y, x, -1)) > delta) return;
-    for (auto& corner : subdifferential(y)) seen.push_back(std::move(corner));
-  };
-  // Onto the kinks one after the other, nearest first: by Newton's steps, since they may be curved.
-  auto met = x;
-  for (const auto& kink : kinks) {
-    auto y = x;
-    for (int i = 0; i < 20; ++i) {
-      const auto slope = kink.gradient(y);
-      const double length = dot(slope, slope);
-      if (length == 0) break;
-      y = sum(y, slope, -kink.value(y) / length);
+    if (norm(sum(y, x, -1)) > inside) return;
+    try {  // a kink that is this near lies in the ball too
+      for (auto& corner : subdifferential(y, 1e-6 * delta)) seen.push_back(std::move(corner));
+    } catch (const TooManyKinks&) {  // points beside it are seen all the same
     }
-    add(y);
-    if (norm(sum(y, x, -1)) > delta) continue;
-    const auto slope = kink.gradient(met);
-    if (dot(slope, slope) > 0) met = sum(met, slope, -kink.value(met) / dot(slope, slope));
-    add(met);
-  }
+  };
+  add(x);
+  // From one kink that the ball meets to the next, again and again: towards where all of them meet.
+  std::vector<Term> all = kinks;
+  for (std::size_t i = 1; i < pieces.size(); ++i)  // where two are equal
+    all.push_back({1, [&, i](const Point& y) { return pieces[i].value(y) - pieces[0].value(y); },
+                   [&, i](const Point& y) { return sum(pieces[i].gradient(y), pieces[0].gradient(y), -1); }});
+  constexpr int kSweeps = 100;
+  auto met = x;
+  for (int sweep = 0; sweep < kSweeps; ++sweep)
+    for (const auto& kink : all) {
+      const auto slope = kink.gradient(met);
+      const double squared = dot(slope, slope);
+      if (std::fabs(kink.value(x)) > inside * norm(kink.gradient(x)) || squared == 0) continue;
+      met = sum(met, slope, -kink.value(met) / squared);
+      if (sweep == 0 || sweep + 1 == kSweeps) add(met);
+    }
   std::mt19937_64 generator(1);
   std::normal_distribution<double> normal;
   for (int i = 0; i < 64; ++i) {
     Point away(x.size());
     for (auto& each : away) each = normal(generator);
     const double length = norm(away);
-    if (length > 0) add(sum(x, away, delta * (0.25 + 0.75 * (i % 4) / 3.0) / length));
+    if (length > 0) add(sum(x, away, inside * (0.25 + 0.74 * (i % 4) / 3.0) / length));
   }
-  return distance_from_zero(seen) <= epsilon;
+  return !seen.empty() && distance_from_zero(seen) <= epsilon;
 }
 
 bool Landscape::has_kink_within(const Point& x, double radius) const {

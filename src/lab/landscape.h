@@ -52,11 +52,12 @@ class Landscape {
   double stationarity(const Point& x, double tolerance = 1e-12) const;
 
   /// Whether dist(0, Goldstein's ∂_δ f(x)) ≤ ε: x is (δ, ε)-stationary. ∂_δ f is the hull of ∂f over a ball
-  /// of radius δ. Seen from within: corners at x, at the nearest points of the kinks that the ball meets, and
-  /// at points spread over the ball. So `true` is certain, and `false` says that nothing was found.
+  /// of radius δ. Seen from within: corners at x, on the way to where the kinks in the ball meet, and at
+  /// points spread over the ball. So `true` is certain, and `false` says that nothing was found.
   bool is_stationary(const Point& x, double delta, double epsilon) const;
 
-  /// Whether a kink or a jump lies within `radius` of x: the truth that probes are after.
+  /// Whether a kink or a jump lies within `radius` of x: the truth that probes are after. A curved kink is
+  /// taken for straight, which is exact to second order in the radius.
   bool has_kink_within(const Point& x, double radius) const;
 };
 

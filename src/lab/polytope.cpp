@@ -79,7 +79,6 @@ Point nearest_to_zero(const Polytope& polytope) {
   if (polytope.empty()) throw Error("a polytope has no points: give at least one.");
   double size = 0;
   for (const auto& point : polytope) size = std::max(size, norm(point));
-  const double tiny = 1e-14 * size * size;
   const auto shortest = [](const Point& a, const Point& b) { return norm(a) < norm(b); };
   std::vector<const Point*> corral{&*std::min_element(polytope.begin(), polytope.end(), shortest)};
   std::vector<double> weights{1};
@@ -89,7 +88,8 @@ Point nearest_to_zero(const Polytope& polytope) {
     const auto* best = &polytope.front();
     for (const auto& point : polytope)
       if (dot(nearest, point) < dot(nearest, *best)) best = &point;
-    if (dot(nearest, nearest) - dot(nearest, *best) <= tiny) break;
+    const double length = norm(nearest);
+    if (length * length - dot(nearest, *best) <= 1e-12 * length * length + 1e-15 * size * length) break;
     if (std::find(corral.begin(), corral.end(), best) != corral.end()) break;
     corral.push_back(best);
     weights.push_back(0);

@@ -18,7 +18,7 @@ using Polytope = std::vector<Point>;
 /// The largest distance between two of its points.
 double diameter(const Polytope& polytope);
 
-/// The point of the hull that is nearest to 0 (Wolfe's algorithm), to about 1e-10 of the polytope's size.
+/// The point of the hull that is nearest to 0 (Wolfe's algorithm), as far as rounding lets it be told.
 Point nearest_to_zero(const Polytope& polytope);
 
 /// dist(0, polytope).

@@ -72,13 +72,12 @@ template struct OptionsBase<AdamWOptions>;
 template struct OptionsBase<SAdamOptions>;
 template struct OptionsBase<ProxSGDOptions>;
 
-void optim::check_number(double value, const OptionInfo& option, bool is_integer, const std::string& where) {
-  const auto& range = option.range;
+std::string optim::fault_of(double value, const OptionRange& range, bool is_integer) {
   const bool bounded = std::isfinite(range.high);
   const bool high_enough = range.with_low ? value >= range.low : value > range.low;
   const bool low_enough = range.with_high ? value <= range.high : value < range.high;
   const bool finite = std::isfinite(value) || (range.infinite && value > 0);
-  if (high_enough && low_enough && finite) return;
+  if (high_enough && low_enough && finite) return "";
   std::ostringstream allowed;
   if (bounded && range.with_low && range.with_high) {
     allowed << "between " << range.low << " and " << range.high;
@@ -88,7 +87,7 @@ void optim::check_number(double value, const OptionInfo& option, bool is_integer
     allowed << (range.with_low ? "at least " : "above ") << range.low;
     if (bounded) allowed << " and below " << range.high;
   }
-  refuse_value(where, option.name, value, allowed.str());
+  return allowed.str();
 }
 
 // ---- of S-Adam --------------------------------------------------------------------------------------------

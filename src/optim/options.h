@@ -33,8 +33,15 @@ template <class T>
   throw Error(sentence.str());
 }
 
+/// What a number must be, if it is not: "a finite number above 0"; else "".
+std::string fault_of(double value, const OptionRange& range, bool is_integer);
+
 /// Throws a sentence that names the option and what it may be.
-void check_number(double value, const OptionInfo& option, bool is_integer, const std::string& where);
+template <class T>
+void check_number(T value, const OptionInfo& option, const std::string& where) {
+  const auto fault = fault_of(static_cast<double>(value), option.range, std::is_integral_v<T>);
+  if (!fault.empty()) refuse_value(where, option.name, value, fault);
+}
 
 /// Every option is one that its list allows. `where` begins the sentence of a refusal.
 template <class Options>
@@ -44,10 +51,8 @@ void check_values(const Options& options, const std::string& where) {
     using T = std::decay_t<decltype(value)>;
     if constexpr (std::is_enum_v<T>) {
       if (!is_known(value)) refuse_value(where, option.name, to_string(value), list_of_names<T>());
-    } else if constexpr (std::is_floating_point_v<T>) {
-      check_number(value, option, false, where);
     } else if constexpr (!std::is_same_v<T, bool>) {
-      check_number(static_cast<double>(value), option, true, where);
+      check_number(value, option, where);
     }
   });
   if constexpr (requires { options.amsgrad(); })
@@ -65,7 +70,7 @@ const Options& options_as(const torch::optim::OptimizerOptions& options, const s
 }
 
 inline void check_brake(double brake, const std::string& where) {
-  check_number(brake, {"brake", kAtLeastZero, ""}, false, where);
+  check_number(brake, {"brake", kAtLeastZero, ""}, where);
 }
 
 #define SADAM_TAKE(type, name, ...) to.name = options.name();

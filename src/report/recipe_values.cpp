@@ -29,9 +29,7 @@ train::Recipe plain_optimizer(const train::Recipe& recipe) {
 }  // namespace
 
 bool field_applies(const train::Recipe& recipe, std::string_view name) {
-  const auto dot = name.find('.');
-  const auto section = dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
-  const auto* const row = train::find_row(section, name.substr(dot == std::string_view::npos ? 0 : dot + 1));
+  const auto* const row = train::find_row(name);
   return row == nullptr || row->applies_to(recipe);
 }
 

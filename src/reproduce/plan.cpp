@@ -50,8 +50,9 @@ void check_only(const TableRecipe& table, const std::vector<std::string>& only) 
 void check_set(const TableRecipe& table, const Request& request) {
   const auto check = [&](const std::string& assignment, const std::string& who, const auto& part) {
     const std::string field(field_of(assignment));
+    const auto* const row = train::find_row(field);
     for (const auto& change : part.set)
-      if (field_of(change.text) == field)
+      if (row != nullptr && train::find_row(field_of(change.text)) == row)
         throw UsageError(
             fmt::format("--set {}: {} {} ({}), so that titles would be wrong: leave it out, or write a table "
                         "of your own.",
@@ -102,11 +103,10 @@ train::Recipe adamw_like(const train::Recipe& row) {
   auto recipe = row;
   recipe.optimizer = {};
   recipe.optimizer.name = "adamw";
-  recipe.optimizer.lr = row.optimizer.lr;
-  recipe.optimizer.beta1 = row.optimizer.beta1;
-  recipe.optimizer.beta2 = row.optimizer.beta2;
-  recipe.optimizer.eps = row.optimizer.eps;
-  recipe.optimizer.weight_decay = row.optimizer.weight_decay;
+#define SADAM_COPY(type, name, ...) recipe.optimizer.name = row.optimizer.name;
+  SADAM_LEARNING_RATE(SADAM_COPY, 0)
+  SADAM_ADAM_OPTIONS(SADAM_COPY)
+#undef SADAM_COPY
   return recipe;
 }
 

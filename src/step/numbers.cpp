@@ -82,8 +82,8 @@ Numbers::Numbers(at::Device device, NumbersShape shape, const Totals& totals,
   const auto numbers_of_double = at::TensorOptions().dtype(at::kDouble).device(device);
   losses_ = at::zeros({2 + shape.probes}, numbers_of_double);
   slopes_ = at::zeros({shape.probes}, numbers_of_double);
-  constexpr std::int64_t most = 1 << 19;  // numbers, 4 MiB
-  ring_ = std::clamp<std::int64_t>(most / state().record_size(), 128, kRing);
+  constexpr std::int64_t kMost = 1 << 19;  // numbers, 4 MiB
+  ring_ = std::clamp<std::int64_t>(kMost / state().record_size(), 128, kRing);
   records_ = at::zeros({ring_ * state().record_size()}, numbers_of_double);
 }
 

@@ -53,10 +53,10 @@ std::string name_of(Enum value) {
 /// "a, b or c".
 template <class Enum>
 std::string list_of_names() {
-  constexpr auto all = names_of(Enum{});
+  constexpr auto kAll = names_of(Enum{});
   std::string list;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    list += (i == 0 ? "" : i + 1 == all.size() ? " or " : ", ") + std::string(all[i].name);
+  for (std::size_t i = 0; i < kAll.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == kAll.size() ? " or " : ", ") + std::string(kAll[i].name);
   return list;
 }
 

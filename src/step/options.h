@@ -1,4 +1,4 @@
-// The options of a step, one by one: for whoever compares, reads or writes them.
+// Whether two steps have the same options.
 #pragma once
 
 #include <sadam/option_list.h>
@@ -6,26 +6,6 @@
 #include "step/problem.h"
 
 namespace sadam::step {
-
-#define SADAM_SHOW(type, name, usual, range, meaning) visit(OptionInfo{#name, range, meaning}, all.name);
-
-/// Calls visit(OptionInfo, value) for the options of a group.
-template <class Rule, class Visit>
-void visit_rule(Rule& all, const Visit& visit) {
-  SADAM_LEARNING_RATE(SADAM_SHOW, 1e-3)
-  SADAM_ADAM_OPTIONS(SADAM_SHOW)
-  SADAM_BRAKE_OPTIONS(SADAM_SHOW)
-  SADAM_PROX_OPTIONS(SADAM_SHOW)
-}
-
-/// The same for those of the optimizer, but for a caller's source, which is no value.
-template <class Plan, class Visit>
-void visit_plan(Plan& all, const Visit& visit) {
-  SADAM_PROBE_OPTIONS(SADAM_SHOW)
-  SADAM_SEED_OPTION(SADAM_SHOW)
-}
-
-#undef SADAM_SHOW
 
 #define SADAM_EQUAL(type, name, ...) &&a.name == b.name
 

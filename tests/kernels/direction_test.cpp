@@ -48,9 +48,12 @@ TEST_P(Direction, EqualsTheScalarFormulaWhereverItBegins) {
 }
 
 TEST_P(Direction, EmptyIsLeftAlone) {
+  std::vector<float> around(2, 7);
   Generate<float> launch;
   launch.key = kKey;
+  launch.out = around.data() + 1;
   generate(launch);
+  EXPECT_EQ(around, std::vector<float>(2, 7));
 }
 
 TEST_P(Direction, HasTheSameBitsHoweverItIsSplit) {

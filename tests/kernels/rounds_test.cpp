@@ -121,7 +121,7 @@ TEST(SkippedStep, IsNotOneWithoutALoss) {
 
 /// ρ of two differences: (d₀ − d₁)²/4 over their mean square.
 double rho_of_two(double d0, double d1) {
-  return (d0 - d1) * (d0 - d1) / 4 / ((d0 * d0 + d1 * d1) / 2 + 1e-6);
+  return (d0 - d1) * (d0 - d1) / 4 / ((d0 * d0 + d1 * d1) / 2);
 }
 
 TEST(Rounds, UpdateOneGroupAfterTheOther) {

@@ -139,6 +139,18 @@ TEST(Landscape, HasTheSubdifferentialOfThePaperAtTheKink) {
   EXPECT_EQ(diameter(f.subdifferential({0.5, 3})), 0);
 }
 
+TEST(Landscape, OfManyDimensionsIsStationaryNearItsMinimiser) {
+  for (const auto& name : {"lasso", "max_affine", "chain"}) {
+    const auto f = make_landscape(name, 9);
+    const auto near = sum(*f.minimiser, direction(9, 5), 0.0045);
+    EXPECT_TRUE(f.is_stationary(near, 0.02, 0.05)) << name;
+    EXPECT_FALSE(f.is_stationary(f.start, 0.02, 0.05)) << name;
+  }
+  const auto chain = make_landscape("chain", 20);
+  EXPECT_NO_THROW(chain.is_stationary(*chain.minimiser, 0.02, 0.05))
+      << "too many kinks meet at the point itself";
+}
+
 TEST(Landscape, OfManyDimensionsIsTheSameKind) {
   for (const auto& name : {"lasso", "max_affine", "quadratic", "logistic"}) {
     const auto f = make_landscape(name, 9);
@@ -191,6 +203,7 @@ TEST(Polytope, NearestPointMeetsTheConditionsOfTheBest) {
 }
 
 TEST(Polytope, AroundZeroHasDistanceZero) {
+  EXPECT_LT(distance_from_zero({{1e-8, 0}, {-1e-7, 1}, {-1e-7, -1}}), 1e-10);
   EXPECT_LT(distance_from_zero({{1, 0}, {-1, 1}, {-1, -1}}), 1e-12);
   EXPECT_NEAR(distance_from_zero({{1, -5}, {1, 5}}), 1, 1e-12);
   EXPECT_EQ(distance_from_zero({{3, 4}}), 5);

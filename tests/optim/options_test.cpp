@@ -7,7 +7,6 @@
 #include <map>
 #include <sstream>
 
-#include "step/options.h"
 #include "support/models.h"
 
 namespace sadam {
@@ -48,23 +47,23 @@ Options with_changed(const std::string& name) {
 
 // Numbers by name, whatever their type.
 using Values = std::map<std::string, double>;
-struct Collect {
-  Values& values;
-  template <class T>
-  void operator()(const OptionInfo& option, const T& value) const {
-    values[option.name] = static_cast<double>(optim::plain(value));
-  }
-};
-
 template <class Options>
 Values values_in_step(const Options& options) {
   Values values;
-  const auto rule = optim::rule_of(options);
-  step::visit_rule(rule, Collect{values});
-  if constexpr (std::is_same_v<Options, SAdamOptions>) {
-    const auto plan = optim::plan_of(options);
-    step::visit_plan(plan, Collect{values});
+#define SADAM_COLLECT(type, name, ...) values[#name] = static_cast<double>(from.name);
+  {
+    const auto from = optim::rule_of(options);
+    SADAM_LEARNING_RATE(SADAM_COLLECT, 0)
+    SADAM_ADAM_OPTIONS(SADAM_COLLECT)
+    SADAM_BRAKE_OPTIONS(SADAM_COLLECT)
+    SADAM_PROX_OPTIONS(SADAM_COLLECT)
   }
+  if constexpr (std::is_same_v<Options, SAdamOptions>) {
+    const auto from = optim::plan_of(options);
+    SADAM_PROBE_OPTIONS(SADAM_COLLECT)
+    SADAM_SEED_OPTION(SADAM_COLLECT)
+  }
+#undef SADAM_COLLECT
   return values;
 }
 
@@ -115,6 +114,11 @@ TYPED_TEST(EveryOption, ThatAnOlderFileLacksHasItsDefault) {
   auto read = with_changed<TypeParam>(names_of_options<TypeParam>().back());
   read.serialize(in);
   EXPECT_TRUE(read == TypeParam(0.5));
+}
+
+TEST(Refusals, ShowIntegersWhole) {
+  const auto refused = testing::refusal([] { SAdam({torch::ones({2})}, SAdamOptions().probes(1234567)); });
+  EXPECT_NE(refused.find("probes is 1234567: it must be between 1 and 65535."), std::string::npos) << refused;
 }
 
 TEST(Choices, HaveNamesThatReadBack) {

@@ -79,10 +79,10 @@ HWY_INLINE void make_normal_tiles(TileBlocks& blocks, std::uint64_t first_tile, 
   const StepTag<T> d;
   const hn::Rebind<std::uint32_t, StepTag<T>> d32;
   // First the words of a few tiles, then their normals: each loop has the registers to itself.
-  constexpr std::size_t batch = 4;
-  alignas(64) std::uint32_t words[batch * 2 * kTileWords];
-  for (std::size_t begin = 0; begin < tiles; begin += batch) {
-    const std::size_t end = std::min(begin + batch, tiles);
+  constexpr std::size_t kBatch = 4;
+  alignas(64) std::uint32_t words[kBatch * 2 * kTileWords];
+  for (std::size_t begin = 0; begin < tiles; begin += kBatch) {
+    const std::size_t end = std::min(begin + kBatch, tiles);
     for (std::size_t half = 0; half < 2 * (end - begin); ++half)
       make_words(blocks, (2 * (first_tile + begin) + half) * kTileBlocks, words + half * kTileWords);
     for (std::size_t t = begin; t < end; ++t) {

@@ -51,9 +51,9 @@ struct HwyMath {
   HWY_INLINE static V from_uint(U u) { return hn::ConvertTo(D(), hn::BitCast(hn::RebindToSigned<D>(), u)); }
   template <int k>
   HWY_INLINE static V flip_sign_if_bit(V x, U u) {
-    constexpr int sign_bit = 8 * static_cast<int>(sizeof(T)) - 1;
-    const auto sign_mask = set_bits(std::uint64_t{1} << sign_bit);
-    return from_bits(bits(x) ^ (shift_left<sign_bit - k>(u) & sign_mask));
+    constexpr int kSignBit = 8 * static_cast<int>(sizeof(T)) - 1;
+    const auto sign_mask = set_bits(std::uint64_t{1} << kSignBit);
+    return from_bits(bits(x) ^ (shift_left<kSignBit - k>(u) & sign_mask));
   }
   template <int k>
   HWY_INLINE static V select_bit(U u, V if_set, V if_clear) {

@@ -20,10 +20,10 @@ constexpr KernelsOf<T> kernels_of() {
 }  // namespace
 
 const Kernels& cpu_kernels() {
-  static constexpr Kernels table = {
+  static constexpr Kernels kTable = {
       kernels_of<float>(), kernels_of<double>(), inverse_lengths, no_scratch<InverseLengths>, copy,
       set_rules,           start_step,           finish_step};
-  return table;
+  return kTable;
 }
 
 }  // namespace sadam::kernels

@@ -15,22 +15,22 @@ struct CopyArguments {
 template <class Unit>
 __device__ __forceinline__ std::int64_t copy_units(const CopySegment& segment, std::int64_t begin,
                                                    std::int64_t end) {
-  constexpr int size = sizeof(Unit);
-  constexpr int at_once = 4;
-  const std::int64_t whole = begin + (end - begin) / size * size;
+  constexpr int kSize = sizeof(Unit);
+  constexpr int kAtOnce = 4;
+  const std::int64_t whole = begin + (end - begin) / kSize * kSize;
   const auto* const from = static_cast<const char*>(segment.from);
   auto* const to = static_cast<char*>(segment.to);
 #pragma unroll 1
-  for (std::int64_t i = begin + threadIdx.x * size; i < whole; i += at_once * kThreads * size) {
-    Unit units[at_once];
+  for (std::int64_t i = begin + threadIdx.x * kSize; i < whole; i += kAtOnce * kThreads * kSize) {
+    Unit units[kAtOnce];
 #pragma unroll
-    for (int u = 0; u < at_once; ++u) {
-      const std::int64_t at = i + u * kThreads * size;
+    for (int u = 0; u < kAtOnce; ++u) {
+      const std::int64_t at = i + u * kThreads * kSize;
       if (at < whole) units[u] = *reinterpret_cast<const Unit*>(from + at);
     }
 #pragma unroll
-    for (int u = 0; u < at_once; ++u) {
-      const std::int64_t at = i + u * kThreads * size;
+    for (int u = 0; u < kAtOnce; ++u) {
+      const std::int64_t at = i + u * kThreads * kSize;
       if (at < whole) *reinterpret_cast<Unit*>(to + at) = units[u];
     }
   }

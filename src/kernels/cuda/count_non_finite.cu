@@ -16,12 +16,12 @@ __global__ void __launch_bounds__(kThreads)
     count_non_finite_kernel(const __grid_constant__ CountArguments<T> arguments) {
   using M = ScalarMath<T>;
   using U = typename M::U;
-  constexpr U exponent = sizeof(T) == sizeof(float) ? U{0x7F800000u} : static_cast<U>(0x7FF0000000000000u);
+  constexpr U kExponent = sizeof(T) == sizeof(float) ? U{0x7F800000u} : static_cast<U>(0x7FF0000000000000u);
   unsigned mine = 0;
   for_each_chunk(arguments.batch, [&](const ConstSegment<T>& segment, std::uint64_t chunk, std::uint64_t) {
     const Arrays<T, 1, 0> arrays = {{segment.data}, {}};
     for_each_element(arrays, segment.count, chunk, [&](const T(&in)[1], T(&)[1]) {
-      mine += (M::bits(in[0]) & exponent) == exponent ? 1u : 0u;
+      mine += (M::bits(in[0]) & kExponent) == kExponent ? 1u : 0u;
     });
   });
   // Whole numbers: their order does not matter.

@@ -98,11 +98,11 @@ template <class T, class Load, class Use>
 __device__ __forceinline__ void for_each_normal(const DirectionKey& key, std::uint64_t first,
                                                 std::uint64_t count, std::uint64_t chunk, const Load& load,
                                                 const Use& use) {
-  constexpr int tiles = kDirectionChunk / kNormalTile;
-  const std::uint64_t first_tile = chunk * tiles;
+  constexpr int kTiles = kDirectionChunk / kNormalTile;
+  const std::uint64_t first_tile = chunk * kTiles;
   const auto blocks = Blocks::from(key, first_tile * (2 * kTileBlocks));
 #pragma unroll 1
-  for (int t = static_cast<int>(threadIdx.x) / kTileBlocks; t < tiles; t += kThreads / kTileBlocks) {
+  for (int t = static_cast<int>(threadIdx.x) / kTileBlocks; t < kTiles; t += kThreads / kTileBlocks) {
     const std::uint64_t tile = first_tile + static_cast<std::uint64_t>(t);
     const auto overlap = Overlap::of(tile * kNormalTile, kNormalTile, first, count);
     if (overlap.low == 0 && overlap.high == kNormalTile) {
@@ -119,13 +119,13 @@ template <class T, class Load, class Use>
 __device__ __forceinline__ void for_each_sign(const DirectionKey& key, std::uint64_t first,
                                               std::uint64_t count, std::uint64_t chunk, const Load& load,
                                               const Use& use) {
-  constexpr int warp = 32;
-  constexpr int stretch = warp * warp;
-  constexpr int at_once = 8;
-  static_assert(kDirectionChunk == kThreads / warp * stretch);
-  const auto lane = static_cast<int>(threadIdx.x) % warp;
-  const std::uint64_t begin = chunk * kDirectionChunk + threadIdx.x / warp * stretch;
-  const auto overlap = Overlap::of(begin, stretch, first, count);
+  constexpr int kWarp = 32;
+  constexpr int kStretch = kWarp * kWarp;
+  constexpr int kAtOnce = 8;
+  static_assert(kDirectionChunk == kThreads / kWarp * kStretch);
+  const auto lane = static_cast<int>(threadIdx.x) % kWarp;
+  const std::uint64_t begin = chunk * kDirectionChunk + threadIdx.x / kWarp * kStretch;
+  const auto overlap = Overlap::of(begin, kStretch, first, count);
   if (overlap.empty()) return;  // the whole warp
   PhiloxWords<DirectionMath> words[1];
   const std::uint64_t block = begin / kRademacherBlock + static_cast<std::uint64_t>(lane / 4);
@@ -136,17 +136,17 @@ __device__ __forceinline__ void for_each_sign(const DirectionKey& key, std::uint
                              : lane % 4 == 2 ? made.word[2]
                                              : made.word[3];
 #pragma unroll 1
-  for (int begin_word = 0; begin_word < warp; begin_word += at_once) {
-    T loaded[at_once];
+  for (int begin_word = 0; begin_word < kWarp; begin_word += kAtOnce) {
+    T loaded[kAtOnce];
 #pragma unroll
-    for (int k = 0; k < at_once; ++k) {
-      const int place = warp * (begin_word + k) + lane;
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int place = kWarp * (begin_word + k) + lane;
       loaded[k] = overlap.has(place) ? load(overlap.offset + place) : T{0};
     }
 #pragma unroll
-    for (int k = 0; k < at_once; ++k) {
+    for (int k = 0; k < kAtOnce; ++k) {
       const std::uint32_t word = __shfl_sync(0xffffffffu, mine, begin_word + k);
-      const int place = warp * (begin_word + k) + lane;
+      const int place = kWarp * (begin_word + k) + lane;
       if (overlap.has(place))
         use(overlap.offset + place, loaded[k], ((word >> lane) & 1) != 0 ? T{-1} : T{1});
     }

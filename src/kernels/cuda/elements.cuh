@@ -64,22 +64,22 @@ struct Arrays {
 template <int n, class T, int ins, int outs, class Step>
 __device__ __forceinline__ void for_each_pack(const Arrays<T, ins, outs>& arrays, int begin, int end,
                                               Step& step) {
-  constexpr int at_once = 2;
-  constexpr int stride = kThreads * n;
+  constexpr int kAtOnce = 2;
+  constexpr int kStride = kThreads * n;
 #pragma unroll 1
-  for (int i = begin + static_cast<int>(threadIdx.x) * n; i < end; i += at_once * stride) {
-    Pack<T, n> read[at_once][ins];
+  for (int i = begin + static_cast<int>(threadIdx.x) * n; i < end; i += kAtOnce * kStride) {
+    Pack<T, n> read[kAtOnce][ins];
 #pragma unroll
-    for (int u = 0; u < at_once; ++u) {
-      if (i + u * stride < end) {
+    for (int u = 0; u < kAtOnce; ++u) {
+      if (i + u * kStride < end) {
 #pragma unroll
         for (int k = 0; k < ins; ++k)
-          read[u][k] = *reinterpret_cast<const Pack<T, n>*>(arrays.in[k] + i + u * stride);
+          read[u][k] = *reinterpret_cast<const Pack<T, n>*>(arrays.in[k] + i + u * kStride);
       }
     }
 #pragma unroll
-    for (int u = 0; u < at_once; ++u) {
-      if (i + u * stride >= end) break;
+    for (int u = 0; u < kAtOnce; ++u) {
+      if (i + u * kStride >= end) break;
       Pack<T, n> written[outs > 0 ? outs : 1];
 #pragma unroll
       for (int x = 0; x < n; ++x) {
@@ -92,7 +92,7 @@ __device__ __forceinline__ void for_each_pack(const Arrays<T, ins, outs>& arrays
         for (int k = 0; k < outs; ++k) written[k].x[x] = out[k];
       }
 #pragma unroll
-      for (int k = 0; k < outs; ++k) write(arrays.out[k] + i + u * stride, written[k]);
+      for (int k = 0; k < outs; ++k) write(arrays.out[k] + i + u * kStride, written[k]);
     }
   }
 }

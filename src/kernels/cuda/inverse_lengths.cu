@@ -66,13 +66,13 @@ __device__ __forceinline__ double squares_in(const Overlap& overlap, const Block
 /// Half a warp looks at a tile, as when it is made (see directions.cuh).
 __device__ __forceinline__ double squares_of_chunk(const DirectionKey& key, const LengthSegment& segment,
                                                    std::uint64_t chunk) {
-  constexpr int tiles = kLengthChunk / kNormalTile;
-  const std::uint64_t first_tile = (segment.first / kLengthChunk + chunk) * tiles;
+  constexpr int kTiles = kLengthChunk / kNormalTile;
+  const std::uint64_t first_tile = (segment.first / kLengthChunk + chunk) * kTiles;
   const auto lane = static_cast<std::uint64_t>(threadIdx.x % kTileBlocks);
   const auto blocks = Blocks::from(key, first_tile * (2 * kTileBlocks));
   UniformProduct product;
   double of_cut_tiles = 0;
-  for (int t = static_cast<int>(threadIdx.x) / kTileBlocks; t < tiles; t += kThreads / kTileBlocks) {
+  for (int t = static_cast<int>(threadIdx.x) / kTileBlocks; t < kTiles; t += kThreads / kTileBlocks) {
     const std::uint64_t tile = first_tile + static_cast<std::uint64_t>(t);
     const auto overlap = Overlap::of(tile * kNormalTile, kNormalTile, segment.first, segment.count);
     if (overlap.empty()) continue;

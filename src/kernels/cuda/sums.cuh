@@ -19,16 +19,16 @@ void add_parts(const AddParts& sum, Stream stream);
 #ifdef __CUDACC__
 /// Σ mine over the threads of the block, known to all of them. Every thread must call it.
 __device__ __forceinline__ double block_sum(double mine) {
-  constexpr int warp = 32;
-  __shared__ double of_warp[kThreads / warp];
+  constexpr int kWarp = 32;
+  __shared__ double of_warp[kThreads / kWarp];
 #pragma unroll
-  for (int step = warp / 2; step > 0; step /= 2) mine += __shfl_down_sync(0xffffffffu, mine, step);
+  for (int step = kWarp / 2; step > 0; step /= 2) mine += __shfl_down_sync(0xffffffffu, mine, step);
   __syncthreads();  // all have read the last sum
-  if (threadIdx.x % warp == 0) of_warp[threadIdx.x / warp] = mine;
+  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = mine;
   __syncthreads();
   double total = 0;
 #pragma unroll
-  for (int w = 0; w < kThreads / warp; ++w) total += of_warp[w];
+  for (int w = 0; w < kThreads / kWarp; ++w) total += of_warp[w];
   return total;
 }
 

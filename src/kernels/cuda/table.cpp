@@ -14,10 +14,10 @@ constexpr KernelsOf<T> kernels_of() {
 }  // namespace
 
 const Kernels& cuda_kernels() {
-  static constexpr Kernels table = {kernels_of<float>(),   kernels_of<double>(), cuda::inverse_lengths,
-                                    cuda::lengths_scratch, cuda::copy,           cuda::set_rules,
-                                    cuda::start_step,      cuda::finish_step};
-  return table;
+  static constexpr Kernels kTable = {kernels_of<float>(),   kernels_of<double>(), cuda::inverse_lengths,
+                                     cuda::lengths_scratch, cuda::copy,           cuda::set_rules,
+                                     cuda::start_step,      cuda::finish_step};
+  return kTable;
 }
 
 }  // namespace sadam::kernels

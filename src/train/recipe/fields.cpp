@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <stdexcept>
 #include <type_traits>
 
 namespace sadam::train {
@@ -42,7 +43,7 @@ void add_options(std::vector<FieldRow>& rows) {
   std::vector<std::string_view> only_for;
 #define SADAM_ROW(type, name, usual, range, meaning) \
   rows.push_back({SADAM_FIELD(optimizer, name), allowed_of<type>(range), meaning, only_for});
-  SADAM_LEARNING_RATE(SADAM_ROW, 1e-3)
+  SADAM_LEARNING_RATE(SADAM_ROW, kAdamLearningRate)
   only_for = {"sadam", "adamw"};
   SADAM_ADAM_OPTIONS(SADAM_ROW)
   only_for = {"sadam"};
@@ -221,7 +222,8 @@ bool FieldRow::applies_to(const Recipe& recipe) const {
     if (table == "model") return name == recipe.model.name;
     if (table == "schedule") return name == recipe.schedule.name;
     if (table == "optimizer") return name == recipe.optimizer.name;
-    return name == recipe.control.kind;
+    if (table == "control") return name == recipe.control.kind;
+    throw std::logic_error("a table of the recipe without a choice has fields for some of them");
   };
   return std::any_of(only_for.begin(), only_for.end(), chosen);
 }
@@ -232,6 +234,12 @@ const FieldRow* find_row(std::string_view table, std::string_view key) {
   const auto found = std::find_if(rows.begin(), rows.end(),
                                   [&](const FieldRow& row) { return row.table == table && row.key == key; });
   return found == rows.end() ? nullptr : &*found;
+}
+
+const FieldRow* find_row(std::string_view name) {
+  const auto dot = name.find('.');
+  if (dot == std::string_view::npos) return find_row("", name);
+  return find_row(name.substr(0, dot), name.substr(dot + 1));
 }
 
 std::vector<std::string> fields_with_key(std::string_view key) {

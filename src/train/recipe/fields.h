@@ -58,6 +58,8 @@ const std::vector<std::string>& table_names();
 
 /// The row, also by a name that the field had once; or null.
 const FieldRow* find_row(std::string_view table, std::string_view key);
+/// The same for a full name: "optimizer.probes", "seed".
+const FieldRow* find_row(std::string_view name);
 
 /// The full names of the fields that have this key in whatever table: "optimizer.brake", "control.brake".
 std::vector<std::string> fields_with_key(std::string_view key);

@@ -22,7 +22,7 @@ struct ModelRecipe {
 };
 
 struct DataRecipe {
-  std::string name = "synthetic10";  ///< see data/data_set.h
+  std::string name = "synthetic10";  ///< see data/catalogue.h
   std::string root = "data";         ///< the folder that holds the data sets
   std::int64_t pixels = 0;           ///< images are resized to this; 0: as the data set has them
   std::int64_t train_images = 0;     ///< use only so many, drawn evenly from the classes; 0: all
@@ -76,7 +76,7 @@ struct OptimizerRecipe {
   std::string name = "sadam";      ///< sadam, adamw or prox_sgd
   std::string preset = "default";  ///< sadam: default, paper or reference
 #define SADAM_RECIPE_FIELD(type, name, usual, ...) InRecipe<type> name = in_recipe<type>(usual);
-  SADAM_LEARNING_RATE(SADAM_RECIPE_FIELD, 1e-3)
+  SADAM_LEARNING_RATE(SADAM_RECIPE_FIELD, kAdamLearningRate)
   SADAM_ADAM_OPTIONS(SADAM_RECIPE_FIELD)
   SADAM_BRAKE_OPTIONS(SADAM_RECIPE_FIELD)
   SADAM_PROBE_OPTIONS(SADAM_RECIPE_FIELD)

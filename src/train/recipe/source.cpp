@@ -106,10 +106,7 @@ Recipe RecipeSource::resolve() const {
 }
 
 std::string RecipeSource::where(std::string_view field) const {
-  const auto dot = field.find('.');
-  const auto table = dot == std::string_view::npos ? "" : field.substr(0, dot);
-  const auto key = dot == std::string_view::npos ? field : field.substr(dot + 1);
-  const auto* const row = find_row(table, key);
+  const auto* const row = find_row(field);
   std::string place;
   for (const auto& entry : layers_->entries)
     if (!entry.opens_table && find_row(entry.table, entry.key) == row && row != nullptr) place = entry.where;
@@ -119,7 +116,7 @@ std::string RecipeSource::where(std::string_view field) const {
 #define SADAM_SET(name, value) optimizer.name = in_recipe(value);
 
 void fill_in_preset(OptimizerRecipe& optimizer) {
-  if (optimizer.name == "prox_sgd") optimizer.lr = 0.01;
+  if (optimizer.name == "prox_sgd") optimizer.lr = kProxLearningRate;
   if (optimizer.preset == "paper") {
     SADAM_PAPER_PRESET(SADAM_SET)
   } else if (optimizer.preset == "reference") {

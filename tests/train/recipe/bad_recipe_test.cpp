@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "support/files.h"
 #include "base/usage_error.h"
+#include "support/files.h"
 #include "train/recipe/resolved.h"
 
 namespace sadam::train {

@@ -70,7 +70,7 @@ std::vector<std::string> option_rows() {
 #define SADAM_ROW(type, name, usual, range, meaning)                                     \
   rows.push_back(fmt::format("| `{}` | `{}` | {} | {} |", #name, in_recipe<type>(usual), \
                              allowed<type>(range), meaning));
-  SADAM_LEARNING_RATE(SADAM_ROW, 1e-3)
+  SADAM_LEARNING_RATE(SADAM_ROW, kAdamLearningRate)
   SADAM_ADAM_OPTIONS(SADAM_ROW)
   SADAM_BRAKE_OPTIONS(SADAM_ROW)
   SADAM_PROBE_OPTIONS(SADAM_ROW)

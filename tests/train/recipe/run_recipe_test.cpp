@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "support/files.h"
 #include "base/usage_error.h"
+#include "support/files.h"
 
 namespace sadam::train {
 namespace {
