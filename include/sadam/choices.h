@@ -22,10 +22,11 @@ namespace sadam {
 /// Where the probes look. No direction is ever stored: all are regenerated from (seed, step, probe, element).
 enum class Directions { SADAM_DIRECTIONS(SADAM_ENUMERATOR) };
 
+// With whether its formula reads the slopes.
 #define SADAM_STATISTICS(VALUE)                                                                              \
-  VALUE(variance, "Var(D)/(mean(D²) + ε), Var with 1/k: the paper; about 1 − 1/k on a linear loss")          \
-  VALUE(unbiased_variance, "the same with 1/(k−1): the authors' code; 0 for k = 1, at most k/(k−1)")         \
-  VALUE(residual, "mean(R²)/(mean(R²) + mean(s²) + ε), R = D − s, s = ⟨g,u⟩: 0 on a linear loss")
+  VALUE(variance, "Var(D)/(mean(D²) + ε), Var with 1/k: the paper; about 1 − 1/k on a linear loss", false)   \
+  VALUE(unbiased_variance, "the same with 1/(k−1): the authors' code; 0 for k = 1, at most k/(k−1)", false)  \
+  VALUE(residual, "mean(R²)/(mean(R²) + mean(s²) + ε), R = D − s, s = ⟨g,u⟩: 0 on a linear loss", true)
 
 /// The formula of ρ, from D_i = (f(w + δu_i) − f(w)) / δ and, for `residual`, the slopes s_i = ⟨g, u_i⟩.
 /// Where the gradient dominates, the two variances measure k and not the geometry; `residual` is near 1 where
@@ -57,7 +58,7 @@ enum class ProbeNoise { SADAM_PROBE_NOISES(SADAM_ENUMERATOR) };
 enum class BiasCorrection { SADAM_BIAS_CORRECTIONS(SADAM_ENUMERATOR) };
 // clang-format on
 
-/// ρ from k differences, before the cap. `slopes` is read by `residual` only and then has k entries.
+/// ρ from k differences, before the cap. `slopes` is read by `residual` only, and then has k entries.
 /// A difference (or slope) that is not finite makes ρ its largest value: 1, or k/(k−1) for
 /// `unbiased_variance`.
 double lgi(Statistic statistic, const std::vector<double>& differences, const std::vector<double>& slopes,

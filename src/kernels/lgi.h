@@ -84,6 +84,16 @@ SADAM_HD double residual_lgi(const ProbeNumbers& p, double eps) {
   return all_finite(p.differences, p.count) && all_finite(p.slopes, p.count) ? residual_ratio(p, eps) : 1;
 }
 
+/// Whether a statistic reads the slopes.
+SADAM_HD bool reads_slopes(Statistic statistic) {
+#define SADAM_CASE(name, meaning, reads) \
+  case Statistic::name:                  \
+    return reads;
+  switch (statistic) { SADAM_STATISTICS(SADAM_CASE) }
+#undef SADAM_CASE
+  return false;  // no statistic at all
+}
+
 /// ρ before the cap; see `sadam::lgi`.
 SADAM_HD double lgi_of(Statistic statistic, const ProbeNumbers& p, double eps) {
 #define SADAM_CASE(name, ...) \

@@ -151,7 +151,7 @@ SADAM_HD void judge(const Round& round, const StepState& state, double* record) 
   const auto recorded = static_cast<std::int64_t>(record[kRecordProbed]);
   double* const differences = record + kRecordHead + recorded;
   double* const slopes = differences + state.probes;
-  const bool wants_slopes = round.along_step || round.statistic == Statistic::residual;
+  const bool wants_slopes = round.along_step || reads_slopes(round.statistic);
   const double base = *state.base;
   StepNumbers& numbers = *state.numbers;
   bool beyond_noise = false;

@@ -128,7 +128,8 @@ class RunTable {
   }
 
   std::size_t index_of(const std::string& key, std::string_view option) const {
-    const auto found = std::find(keys_.begin(), keys_.end(), key);
+    const auto* const field = train::find_row(key);  // also by a name that it had once
+    const auto found = std::find(keys_.begin(), keys_.end(), field != nullptr ? field->name() : key);
     if (found == keys_.end())
       throw UsageError(fmt::format(
           "{}: there is no column or recipe field {}{}'sadam runs --help' lists the columns, 'sadam "

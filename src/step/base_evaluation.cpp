@@ -11,6 +11,7 @@
 
 #include "step/attempt.h"
 #include "step/engine.h"
+#include "step/option_names.h"
 
 namespace sadam::step {
 namespace {
@@ -116,9 +117,8 @@ void Engine::check_before_probe(const Problem& problem, const Request& request, 
                 "turns: use step(closure), or switch it off with .group_by_group(false).");
   if (loss.defined()) check_loss(loss, request.caller);
   if (problem.plan->wants_slopes() && !has_gradients(problem.parameters))
-    throw Error(caller +
-                ": the statistic 'residual' compares with the gradient and there is none: call backward "
-                "before probe.");
+    throw Error(caller + ": the statistic '" + name_of(problem.plan->statistic) +
+                "' compares with the gradient and there is none: call backward before probe.");
 }
 
 /// AdamW and Prox-SGD are silent, as torch's optimizers are.

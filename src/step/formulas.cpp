@@ -10,8 +10,8 @@ double lgi(Statistic statistic, const std::vector<double>& differences, const st
            double eps) {
   if (differences.empty()) throw Error("lgi: there is no difference to judge: evaluate at least one probe.");
   if (!is_known(statistic)) throw Error("lgi: the statistic must be " + list_of_names<Statistic>() + ".");
-  if (statistic == Statistic::residual && slopes.size() != differences.size())
-    throw Error("lgi: the residual statistic needs one slope for each difference.");
+  if (kernels::reads_slopes(statistic) && slopes.size() != differences.size())
+    throw Error("lgi: this statistic needs one slope for each difference.");
   return kernels::lgi_of(
       statistic, {differences.data(), slopes.data(), static_cast<std::int64_t>(differences.size())}, eps);
 }

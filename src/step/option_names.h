@@ -19,7 +19,7 @@ struct Named {
   std::string_view meaning;
 };
 
-#define SADAM_NAMED(name, meaning) Named<Family>{Family::name, #name, meaning},
+#define SADAM_NAMED(name, meaning, ...) Named<Family>{Family::name, #name, meaning},
 #define SADAM_FAMILY(Enum, LIST)                              \
   constexpr auto names_of(Enum) {                             \
     using Family = Enum;                                      \

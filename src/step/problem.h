@@ -28,7 +28,7 @@ struct ProbePlan {
 
   bool is_along_step() const { return directions == Directions::step && !source; }
   bool is_shared() const { return noise == ProbeNoise::shared; }
-  bool wants_slopes() const { return statistic == Statistic::residual; }
+  bool wants_slopes() const { return kernels::reads_slopes(statistic); }
   /// Forward passes of a round.
   std::int64_t evaluations() const { return is_along_step() ? 1 : probes; }
 };

@@ -139,6 +139,17 @@ TEST(Choices, HaveNamesThatReadBack) {
   check(BiasCorrection::adamw);
 }
 
+// A statistic that is not given what it reads would see nothing but its largest value.
+TEST(Choices, EveryStatisticSeesANumber) {
+  for (const auto& each : names_of(Statistic{})) {
+    auto w = torch::tensor({1.0, -2.0, 0.5}, torch::kDouble).requires_grad_();
+    SAdam optimizer({w}, SAdamOptions().probes(4).statistic(each.value));
+    optimizer.step([&] { return (w * w).sum() + w.sum(); });
+    EXPECT_TRUE(std::isfinite(optimizer.summary().lgi)) << each.name;
+    EXPECT_NE(optimizer.summary().lgi, 1) << each.name;
+  }
+}
+
 TEST(Choices, OfNoNameAreRefused) {
   EXPECT_THROW(lgi(static_cast<Statistic>(99), {1, 2}, {1, 2}, 0), Error);
   EXPECT_THROW(brake(static_cast<Brake>(99), 1, 1), Error);

@@ -184,9 +184,12 @@ const FieldRow* checked_row(const Entry& entry) {
   if (!is_table(outer)) refuse_outer_name(entry, outer);
   if (entry.table.empty() || entry.opens_table) {
     const auto* const other = std::get_if<OtherValue>(&entry.value);
-    if (other == nullptr || other->kind != kTableKind)
-      refuse(entry, fmt::format("'{}' is {}; it must be a table, written [{}]", outer, describe(entry.value),
-                                outer));
+    if (other == nullptr || other->kind != kTableKind) {
+      const std::string choice = find_row(outer, "kind") != nullptr ? "kind" : "name";
+      const auto hint =
+          find_row(outer, choice) == nullptr ? "" : fmt::format("; did you mean {}.{}?", outer, choice);
+      refuse(entry, fmt::format("'{}' is no field but a table, written [{}]{}", outer, outer, hint));
+    }
     return nullptr;
   }
   const auto* const row = find_row(entry.table, entry.key);

@@ -59,9 +59,9 @@ TEST(BadRecipe, TypesAreChecked) {
   EXPECT_EQ("r.toml:1: seed is an array; it must be an integer.", refused("seed = [1, 2]"));
   EXPECT_EQ("r.toml:1: title is a date; it must be text in quotes.", refused("title = 2024-01-01"));
   EXPECT_EQ("r.toml:1: 'seed' is a field and not a table; write seed = VALUE.", refused("[seed]\nx = 1"));
-  EXPECT_EQ("r.toml:1: 'model' is the text 'qatnet'; it must be a table, written [model].",
+  EXPECT_EQ("r.toml:1: 'model' is no field but a table, written [model]; did you mean model.name?",
             refused("model = 'qatnet'"));
-  EXPECT_EQ("r.toml:1: 'model' is an array of tables; it must be a table, written [model].",
+  EXPECT_EQ("r.toml:1: 'model' is no field but a table, written [model]; did you mean model.name?",
             refused("[[model]]\nbits = 4"));
   EXPECT_EQ("--set optimizer.lr: optimizer.lr is the text 'fast'; it must be a number.",
             refused("", {"optimizer.lr=fast"}));

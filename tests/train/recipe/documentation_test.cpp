@@ -77,7 +77,7 @@ std::vector<std::string> option_rows() {
   SADAM_SEED_OPTION(SADAM_ROW)
   SADAM_PROX_OPTIONS(SADAM_ROW)
 #undef SADAM_ROW
-#define SADAM_ROW(name, meaning) rows.push_back(fmt::format("| `{}` | {} |", #name, meaning));
+#define SADAM_ROW(name, meaning, ...) rows.push_back(fmt::format("| `{}` | {} |", #name, meaning));
   SADAM_DIRECTIONS(SADAM_ROW)
   SADAM_STATISTICS(SADAM_ROW)
   SADAM_BRAKES(SADAM_ROW)
