@@ -129,7 +129,7 @@ std::string suggestion(std::string_view name, std::span<const std::string> valid
   const auto meant = all_nearest(name, valid);
   if (meant.size() == 1 || (meant.size() > 1 && valid.size() > kAFew))
     return fmt::format("; did you mean '{}'?", fmt::join(meant, "' or '"));
-  return valid.empty() ? "" : fmt::format("; valid are: {}", fmt::join(valid, ", "));
+  return valid.empty() ? "." : fmt::format("; valid are: {}.", fmt::join(valid, ", "));
 }
 
 Glyph first_glyph(std::string_view text) {

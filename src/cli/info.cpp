@@ -1,11 +1,16 @@
+#include <fmt/format.h>
 #include <hwy/highway.h>
 #include <sadam/version.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "base/text.h"
+#include "base/usage_error.h"
 #include "cli/command.h"
 #include "report/text_table.h"
 #include "train/device.h"
@@ -43,8 +48,14 @@ void print_program() {
 void add_info(CLI::App& app) {
   auto topic = std::make_shared<std::string>("program");
   auto& command = add_command(app, "info", kInfoHelp);
-  command.add_option("topic", *topic, "program or recipe")->check(CLI::IsMember({"program", "recipe"}));
-  command.callback([topic] { *topic == "recipe" ? print_recipe_fields() : print_program(); });
+  command.add_option("topic", *topic, "program or recipe");
+  command.callback([topic] {
+    if (*topic == "recipe") return print_recipe_fields();
+    if (*topic == "program") return print_program();
+    const std::vector<std::string> topics = {"program", "recipe"};
+    throw UsageError(
+        fmt::format("there is no topic {}{}", base::in_quotes(*topic), base::suggestion(*topic, topics)));
+  });
 }
 
 }  // namespace sadam::cli

@@ -107,8 +107,8 @@ std::string parse_failure(const CLI::App& app, const CLI::Error& error) {
   // The command that has something left over need not be the last.
   while (is_about_extras(error) && chain.size() > 1 && chain.back()->remaining().empty()) chain.pop_back();
   const auto sentence = about(chain, error);
-  return fmt::format("{}{} '{} --help'.", sentence, sentence.ends_with('?') ? " See" : "; see",
-                     name_of(chain));
+  const bool has_end = sentence.ends_with('?') || sentence.ends_with('.');
+  return fmt::format("{}{} '{} --help'.", sentence, has_end ? " See" : "; see", name_of(chain));
 }
 
 /// Whether help was asked for beside a command that does not exist, as in "sadam evaluate --help": the help

@@ -53,12 +53,12 @@ TEST(Nearest, NothingIsSuggestedWhereNothingIsNear) {
 TEST(Suggestion, IsTheNameOrElseAllOfThem) {
   const std::vector<std::string> names{"adamw", "prox_sgd", "sadam"};
   EXPECT_EQ("; did you mean 'sadam'?", suggestion("sadm", names));
-  EXPECT_EQ("; valid are: adamw, prox_sgd, sadam", suggestion("lion", names));
-  EXPECT_EQ("", suggestion("lion", {}));
+  EXPECT_EQ("; valid are: adamw, prox_sgd, sadam.", suggestion("lion", names));
+  EXPECT_EQ(".", suggestion("lion", {}));
 }
 
 TEST(Suggestion, IsNoGuessBetweenNamesThatAreEquallyNear) {
-  EXPECT_EQ("; valid are: adamw, prox_sgd, sadam",
+  EXPECT_EQ("; valid are: adamw, prox_sgd, sadam.",
             suggestion("adam", std::vector<std::string>{"adamw", "prox_sgd", "sadam"}));
   // Many names would bury the two.
   EXPECT_EQ("; did you mean 'beta1' or 'beta2'?", suggestion("beta3", options));

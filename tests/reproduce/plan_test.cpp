@@ -177,6 +177,16 @@ TEST(Plan, WhatARowOrAColumnIsAboutIsNotChangedFromOutside) {
   }
 }
 
+TEST(Plan, WhatARowIsAboutIsKnownByTheNameThatItHadOnce) {
+  auto text = std::string(kOwnTable);
+  text += "[[table.row]]\nkey = 'damped'\ntitle = 'Damped'\nset = ['optimizer.damp_weight_decay = true']\n";
+  Request request;
+  request.set = {"optimizer.damp_decay=false"};
+  EXPECT_TRUE(testing::says(
+      testing::refusal<UsageError>([&] { make_plan(read_table(text, "own", "own.toml"), request); }),
+      "the rows of the table differ in optimizer.damp_decay"));
+}
+
 TEST(Plan, QuickIsRefusedOfATableThatDoesNotSayWhatItChanges) {
   Request quick;
   quick.quick = true;

@@ -50,7 +50,7 @@ TEST(TableFile, NumbersOfThePaperForNoColumnAreRefused) {
             "mine.toml:14: table.row.paper names 'smal', and there is no such column; did you mean 'small'?");
   EXPECT_EQ(
       said_of(std::string(kHead) + kBody + "paper_seconds = { huge = 3 }\n"),
-      "mine.toml:14: table.row.paper_seconds names 'huge', and there is no such column; valid are: small");
+      "mine.toml:14: table.row.paper_seconds names 'huge', and there is no such column; valid are: small.");
   EXPECT_EQ(said_of(std::string(kHead) + kBody + "paper = { small = 3, }\n").substr(0, 13), "mine.toml:14:");
   EXPECT_EQ(said_of(std::string(kHead) + kBody + "paper = { small = 3 }\n"), "");
 }
@@ -107,7 +107,7 @@ TEST(TableFile, ErrorsInChangesComeWithTheLineOfTheChange) {
             "mine.toml:16: 'optimizer' has no field 'probs'; did you mean 'probes'?");
   EXPECT_EQ(with("  'optimizer.probes = 0',").substr(0, 34), "mine.toml:15: optimizer.probes is ");
   EXPECT_EQ(with("  'optimizer.probes',").substr(0, 36), "mine.toml:15: 'optimizer.probes' has");
-  EXPECT_EQ(with("  'optimizer = 3',").substr(0, 30), "mine.toml:15: 'optimizer' is t");
+  EXPECT_EQ(with("  'optimizer = 3',").substr(0, 30), "mine.toml:15: 'optimizer' is n");
   // Nobody can say which of two lines is wrong: the cell is named.
   EXPECT_EQ(with("  \"optimizer.directions = 'step'\",").substr(0, 23), "mine.toml, small/wide: ");
 }

@@ -14,7 +14,8 @@ namespace sadam::train {
 namespace {
 
 [[noreturn]] void refuse(const Entry& entry, std::string_view sentence) {
-  throw UsageError(fmt::format("{}: {}{}", entry.where, sentence, sentence.ends_with('?') ? "" : "."));
+  const bool has_end = sentence.ends_with('?') || sentence.ends_with('.');
+  throw UsageError(fmt::format("{}: {}{}", entry.where, sentence, has_end ? "" : "."));
 }
 
 std::vector<std::string> keys_of(std::string_view table) {
