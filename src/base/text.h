@@ -20,9 +20,9 @@ std::string printable(std::string_view text);
 /// near enough to be worth suggesting.
 std::string nearest(std::string_view name, std::span<const std::string> valid);
 
-/// How a sentence about a wrong name ends: "; did you mean 'probes'?" or, where nothing is near, "; valid are:
-/// adamw, prox_sgd, sadam." Where several are equally near: all names if they are few, else "; did you mean
-/// 'beta1' or 'beta2'?".
+/// How a sentence about a wrong name ends: "; did you mean 'probes'?" or, where nothing is near, "; valid
+/// are: adamw, prox_sgd, sadam." Where several are equally near: all names if they are few, else "; did you
+/// mean 'beta1' or 'beta2'?".
 std::string suggestion(std::string_view name, std::span<const std::string> valid);
 
 /// One character of a UTF-8 text: how many bytes it has and how many columns it takes on a terminal.

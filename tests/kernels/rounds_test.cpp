@@ -120,9 +120,7 @@ TEST(SkippedStep, IsNotOneWithoutALoss) {
 }
 
 /// ρ of two differences: (d₀ − d₁)²/4 over their mean square.
-double rho_of_two(double d0, double d1) {
-  return (d0 - d1) * (d0 - d1) / 4 / ((d0 * d0 + d1 * d1) / 2);
-}
+double rho_of_two(double d0, double d1) { return (d0 - d1) * (d0 - d1) / 4 / ((d0 * d0 + d1 * d1) / 2); }
 
 TEST(Rounds, UpdateOneGroupAfterTheOther) {
   StepArrays step({1.4, 1.55, 1.1, 1.3});
