@@ -21,6 +21,7 @@ struct AdamWOptions : public AdamOptionsBase<AdamWOptions> {
   SADAM_ADAM_OPTIONS(SADAM_SETTER)
 
  public:
+  static const char* optimizer_name() { return "AdamW"; }
   /// Calls visit(OptionInfo, value) for each option.
   template <class Self, class Visit>
   static void visit_options(Self& options, const Visit& visit) {
@@ -50,32 +51,11 @@ struct AdamWParamState : public torch::optim::OptimizerCloneableParamState<AdamW
 
 /// AdamW in one pass over memory. In float64 it follows `torch::optim::AdamW` to 1e-12, but for weights whose
 /// gradients are nothing but rounding, which Adam magnifies.
-class AdamW : public Optimizer {
+class AdamW : public OptimizerOf<AdamWOptions, AdamWParamState> {
  public:
-  /// All parameters of the module (tied ones once); its buffers are put back when a step fails or is skipped.
-  explicit AdamW(const torch::nn::Module& module, const AdamWOptions& defaults = {});
-  /// Of a module holder, such as `torch::nn::Sequential model`.
-  template <class Impl>
-  explicit AdamW(const torch::nn::ModuleHolder<Impl>& model, const AdamWOptions& defaults = {})
-      : AdamW(static_cast<const torch::nn::Module&>(*model), defaults) {}
-  /// Given tensors.
-  explicit AdamW(std::vector<torch::Tensor> parameters, const AdamWOptions& defaults = {});
-  /// Groups with options of their own.
-  explicit AdamW(std::vector<torch::optim::OptimizerParamGroup> groups, const AdamWOptions& defaults = {});
-
-  using Optimizer::step;
-  /// With a closure: clears gradients, evaluates, calls backward, updates, and returns the loss. Without one:
-  /// updates from the gradients as they are, and returns an undefined tensor.
-  torch::Tensor step(LossClosure closure = nullptr) override;
-
- protected:
-  const char* name() const override { return "AdamW"; }
-  void check_options(const torch::optim::OptimizerOptions& options, const std::string& where) const override;
-  void describe(step::Problem& problem) const override;
-  void find_state(step::Item& item) override;
-  void set_updates(const step::Item& item) override;
-  std::unique_ptr<torch::optim::OptimizerParamState> make_state() const override;
-  std::vector<torch::Tensor> tensors_of(const torch::optim::OptimizerParamState& state) const override;
+  using OptimizerOf::OptimizerOf;
 };
+
+extern template class OptimizerOf<AdamWOptions, AdamWParamState>;
 
 }  // namespace sadam

@@ -75,7 +75,9 @@ class Optimizer : public torch::optim::Optimizer {
   /// False: sets them to zero.
   void zero_grad(bool set_to_none = true);
 
-  torch::Tensor step(LossClosure closure = nullptr) override = 0;
+  /// With a closure: clears gradients, evaluates, calls backward, updates, and returns the loss. Without one:
+  /// updates from the gradients as they are, and returns an undefined tensor.
+  torch::Tensor step(LossClosure closure = nullptr) override;
   /// A step told in full. Returns the loss: the sum of the parts.
   torch::Tensor step(const StepRequest& request);
 
@@ -154,6 +156,36 @@ class Optimizer : public torch::optim::Optimizer {
   std::unordered_map<const void*, std::string> names_;  // by TensorImpl
   std::vector<const void*> checked_;                    // the TensorImpls that passed check_parameters
   mutable std::int64_t next_warning_ = 1;               // of skipped steps
+};
+
+/// An optimizer with these options for each group and this state for each parameter.
+template <class Options, class State>
+class OptimizerOf : public Optimizer {
+ public:
+  /// All parameters of the module (tied ones once). Its buffers are put back when a step fails or is skipped,
+  /// and protected from probes.
+  explicit OptimizerOf(const torch::nn::Module& module, const Options& defaults = {});
+  /// Of a module holder, such as `torch::nn::Sequential model`.
+  template <class Impl>
+  explicit OptimizerOf(const torch::nn::ModuleHolder<Impl>& model, const Options& defaults = {})
+      : OptimizerOf(static_cast<const torch::nn::Module&>(*model), defaults) {}
+  /// Given tensors. Call `protect` for buffers, if the model has any.
+  explicit OptimizerOf(std::vector<torch::Tensor> parameters, const Options& defaults = {});
+  /// Groups with options of their own.
+  explicit OptimizerOf(std::vector<torch::optim::OptimizerParamGroup> groups, const Options& defaults = {});
+
+ protected:
+  const char* name() const override { return Options::optimizer_name(); }
+  void check_options(const torch::optim::OptimizerOptions& options, const std::string& where) const override;
+  void check() override;
+  void describe(step::Problem& problem) const override;
+  void find_state(step::Item& item) override;
+  void set_updates(const step::Item& item) override;
+  std::unique_ptr<torch::optim::OptimizerParamState> make_state() const override;
+  std::vector<torch::Tensor> tensors_of(const torch::optim::OptimizerParamState& state) const override;
+
+  /// The options of the whole optimizer.
+  const Options& whole() const { return static_cast<const Options&>(defaults()); }
 };
 
 }  // namespace sadam

@@ -21,6 +21,7 @@ struct ProxSGDOptions : public OptionsBase<ProxSGDOptions> {
   SADAM_PROX_OPTIONS(SADAM_SETTER)
 
  public:
+  static const char* optimizer_name() { return "ProxSGD"; }
   /// Calls visit(OptionInfo, value) for each option.
   template <class Self, class Visit>
   static void visit_options(Self& options, const Visit& visit) {
@@ -45,32 +46,11 @@ struct ProxSGDParamState : public torch::optim::OptimizerCloneableParamState<Pro
 };
 
 /// b ← momentum·b + g;  w ← w − lr·b;  w ← sign(w)·max(|w| − lr·l1, 0). One pass over memory.
-class ProxSGD : public Optimizer {
+class ProxSGD : public OptimizerOf<ProxSGDOptions, ProxSGDParamState> {
  public:
-  /// All parameters of the module (tied ones once); its buffers are put back when a step fails or is skipped.
-  explicit ProxSGD(const torch::nn::Module& module, const ProxSGDOptions& defaults = {});
-  /// Of a module holder, such as `torch::nn::Sequential model`.
-  template <class Impl>
-  explicit ProxSGD(const torch::nn::ModuleHolder<Impl>& model, const ProxSGDOptions& defaults = {})
-      : ProxSGD(static_cast<const torch::nn::Module&>(*model), defaults) {}
-  /// Given tensors.
-  explicit ProxSGD(std::vector<torch::Tensor> parameters, const ProxSGDOptions& defaults = {});
-  /// Groups with options of their own.
-  explicit ProxSGD(std::vector<torch::optim::OptimizerParamGroup> groups,
-                   const ProxSGDOptions& defaults = {});
-
-  using Optimizer::step;
-  /// As `AdamW::step`.
-  torch::Tensor step(LossClosure closure = nullptr) override;
-
- protected:
-  const char* name() const override { return "ProxSGD"; }
-  void check_options(const torch::optim::OptimizerOptions& options, const std::string& where) const override;
-  void describe(step::Problem& problem) const override;
-  void find_state(step::Item& item) override;
-  void set_updates(const step::Item& item) override;
-  std::unique_ptr<torch::optim::OptimizerParamState> make_state() const override;
-  std::vector<torch::Tensor> tensors_of(const torch::optim::OptimizerParamState& state) const override;
+  using OptimizerOf::OptimizerOf;
 };
+
+extern template class OptimizerOf<ProxSGDOptions, ProxSGDParamState>;
 
 }  // namespace sadam

@@ -35,18 +35,9 @@ struct Brakes {
 /// The closure is evaluated 1 + k times in a step: once with gradients, then without at each probe (and twice
 /// or three times more in the first step that probes, which is checked). It returns the loss and does nothing
 /// else. After the step, `summary()` has every number.
-class SAdam : public Optimizer {
+class SAdam : public OptimizerOf<SAdamOptions, SAdamParamState> {
  public:
-  /// All parameters of the module (tied ones once); its buffers are protected from the probes.
-  explicit SAdam(const torch::nn::Module& module, const SAdamOptions& defaults = {});
-  /// Of a module holder, such as `torch::nn::Sequential model`.
-  template <class Impl>
-  explicit SAdam(const torch::nn::ModuleHolder<Impl>& model, const SAdamOptions& defaults = {})
-      : SAdam(static_cast<const torch::nn::Module&>(*model), defaults) {}
-  /// Given tensors. Call `protect` for buffers, if the model has any.
-  explicit SAdam(std::vector<torch::Tensor> parameters, const SAdamOptions& defaults = {});
-  /// Groups with their own learning rate, betas, ε, decay, λ, brake and bias correction.
-  explicit SAdam(std::vector<torch::optim::OptimizerParamGroup> groups, const SAdamOptions& defaults = {});
+  using OptimizerOf::OptimizerOf;
 
   using Optimizer::step;
   /// One step. Returns the loss of the base evaluation.
@@ -86,21 +77,11 @@ class SAdam : public Optimizer {
   void save(torch::serialize::OutputArchive& archive) const override;
 
  protected:
-  const char* name() const override { return "SAdam"; }
-  void check_options(const torch::optim::OptimizerOptions& options, const std::string& where) const override;
-  void check() override;
-  void describe(step::Problem& problem) const override;
-  void find_state(step::Item& item) override;
-  void set_updates(const step::Item& item) override;
-  std::unique_ptr<torch::optim::OptimizerParamState> make_state() const override;
-  std::vector<torch::Tensor> tensors_of(const torch::optim::OptimizerParamState& state) const override;
   std::vector<double> accept(
       torch::serialize::InputArchive& archive, torch::optim::OptimizerOptions& defaults,
       const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const override;
-
- private:
-  /// The options of the whole optimizer.
-  const SAdamOptions& whole() const;
 };
+
+extern template class OptimizerOf<SAdamOptions, SAdamParamState>;
 
 }  // namespace sadam

@@ -56,12 +56,19 @@ struct SAdamOptions : public AdamOptionsBase<SAdamOptions> {
   SAdamOptions& source(DirectionSource new_source);
   const DirectionSource& source() const { return *source_.value; }
 
+  static const char* optimizer_name() { return "SAdam"; }
   /// Calls visit(OptionInfo, value) for each option but the source; the value of one that belongs to the
   /// optimizer is an OptimizerWide.
   template <class Self, class Visit>
   static void visit_options(Self& options, const Visit& visit){
-      SADAM_LEARNING_RATE(SADAM_VISIT, kAdamLearningRate) SADAM_ADAM_OPTIONS(SADAM_VISIT)
-          SADAM_BRAKE_OPTIONS(SADAM_VISIT) SADAM_PROBE_OPTIONS(SADAM_VISIT) SADAM_SEED_OPTION(SADAM_VISIT)}
+      // clang-format off
+    SADAM_LEARNING_RATE(SADAM_VISIT, kAdamLearningRate)
+    SADAM_ADAM_OPTIONS(SADAM_VISIT)
+    SADAM_BRAKE_OPTIONS(SADAM_VISIT)
+    SADAM_PROBE_OPTIONS(SADAM_VISIT)
+    SADAM_SEED_OPTION(SADAM_VISIT)
+      // clang-format on
+  }
 
   /// The name of an optimizer-wide option that was set here to another value than in `whole`, or "" if there
   /// is none.

@@ -4,6 +4,7 @@
 #include <sadam/error.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/text.h"
 #include "base/usage_error.h"
@@ -90,7 +91,15 @@ std::vector<std::string> names_of(const Entries& entries) {
 
 }  // namespace
 
-std::string_view to_string(Hash hash) { return hash == Hash::md5 ? "MD5" : "SHA-256"; }
+std::string_view to_string(Hash hash) {
+  switch (hash) {
+    case Hash::md5:
+      return "MD5";
+    case Hash::sha256:
+      return "SHA-256";
+  }
+  throw std::logic_error("a hash without a name");
+}
 
 std::string CatalogueEntry::file_name() const { return url.substr(url.rfind('/') + 1); }
 

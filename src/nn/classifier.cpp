@@ -1,10 +1,7 @@
 #include "nn/classifier.h"
 
-#include <fmt/format.h>
+#include <stdexcept>
 
-#include <vector>
-
-#include "base/text.h"
 #include "base/usage_error.h"
 #include "nn/qat_net.h"
 #include "nn/resnet18.h"
@@ -42,36 +39,56 @@ class ResNet18Classifier : public Classifier {
   ResNet18 net_;
 };
 
-UsageError unknown_model(const std::string& name) {
-  const std::vector<std::string> valid = {"qatnet", "resnet18"};
-  return UsageError(
-      fmt::format("there is no model {}{}", base::in_quotes(name), base::suggestion(name, valid)));
-}
+std::logic_error unlisted() { return std::logic_error("a model that nn/model.h does not list"); }
 
 }  // namespace
 
 std::unique_ptr<Classifier> make_classifier(const ClassifierOptions& options) {
   try {
-    if (options.name == "qatnet") {
-      return std::make_unique<QATNetClassifier>(QATNetOptions{.pixels = options.pixels,
-                                                              .classes = options.classes,
-                                                              .bits = options.bits,
-                                                              .dropout = options.dropout});
-    }
-    if (options.name == "resnet18") {
-      return std::make_unique<ResNet18Classifier>(ResNet18Options{.classes = options.classes});
+    switch (options.model) {
+      case Model::qatnet:
+        return std::make_unique<QATNetClassifier>(QATNetOptions{.pixels = options.pixels,
+                                                                .classes = options.classes,
+                                                                .bits = options.bits,
+                                                                .dropout = options.dropout});
+      case Model::resnet18:
+        return std::make_unique<ResNet18Classifier>(ResNet18Options{.classes = options.classes});
     }
   } catch (const Error& error) {
     // The networks say what is wrong; that it was asked for makes it a wrong use.
     throw UsageError(error.what());
   }
-  throw unknown_model(options.name);
+  throw unlisted();
 }
 
-std::int64_t least_batch(const std::string& name, std::int64_t pixels) {
-  if (name == "qatnet") return 1;
-  if (name == "resnet18") return ResNet18Impl::least_batch(pixels);
-  throw unknown_model(name);
+std::int64_t least_batch(Model model, std::int64_t pixels) {
+  switch (model) {
+    case Model::qatnet:
+      return 1;
+    case Model::resnet18:
+      return ResNet18Impl::least_batch(pixels);
+  }
+  throw unlisted();
+}
+
+bool wants_imagenet_inputs(Model model) {
+  switch (model) {
+    case Model::qatnet:
+      return false;
+    case Model::resnet18:
+      return true;
+  }
+  throw unlisted();
+}
+
+std::string pretrained_weights(Model model) {
+  switch (model) {
+    case Model::qatnet:
+      return "";
+    case Model::resnet18:
+      return "resnet18";
+  }
+  throw unlisted();
 }
 
 }  // namespace sadam::nn

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "nn/model.h"
+
 namespace torch::nn {
 class Module;
 }  // namespace torch::nn
@@ -30,18 +32,25 @@ class Classifier {
 };
 
 struct ClassifierOptions {
-  std::string name = "qatnet";  ///< qatnet or resnet18
-  std::int64_t pixels = 32;     ///< width and height of an image; resnet18 takes any size
-  std::int64_t classes = 100;   ///< at least 1
-  int bits = 2;                 ///< qatnet: 2 to 8
-  double dropout = 0.25;        ///< qatnet: at least 0, below 1
+  Model model = Model::qatnet;
+  std::int64_t pixels = 32;    ///< width and height of an image; resnet18 takes any size
+  std::int64_t classes = 100;  ///< at least 1
+  int bits = 2;                ///< qatnet: 2 to 8
+  double dropout = 0.25;       ///< qatnet: at least 0, below 1
 };
 
-/// With weights drawn from torch's default generator. Throws `UsageError` for an unknown name, with the one
-/// that was probably meant, and for options that the network does not allow.
+/// With weights drawn from torch's default generator. Throws `UsageError` for options that the
+/// network does not allow.
 std::unique_ptr<Classifier> make_classifier(const ClassifierOptions& options);
 
-/// The fewest images of this size that the network of this name can be trained on at a time.
-std::int64_t least_batch(const std::string& name, std::int64_t pixels);
+/// The fewest images of this size that it can be trained on at a time.
+std::int64_t least_batch(Model model, std::int64_t pixels);
+
+/// Whether it wants images with ImageNet's mean and deviation, whatever the data, because its pretrained
+/// weights do.
+bool wants_imagenet_inputs(Model model);
+
+/// "resnet18": what `sadam data fetch` calls its pretrained weights; "" if there are none.
+std::string pretrained_weights(Model model);
 
 }  // namespace sadam::nn

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -159,9 +160,12 @@ at::ScalarType scalar_type(weights::DType dtype) {
       return at::kLong;
     case boolean:
       return at::kBool;
-    default:
-      return at::kFloat;  // what float16, bfloat16 and float32 are read as
+    case float16:
+    case bfloat16:
+    case float32:
+      return at::kFloat;  // what they are read as
   }
+  throw std::logic_error("a type of numbers that weight files cannot have");
 }
 
 at::Tensor tensor_of(const weights::Tensor& from) {

@@ -127,6 +127,13 @@ torch::Tensor Optimizer::run(const step::Request& request) {
   return loss;
 }
 
+torch::Tensor Optimizer::step(LossClosure closure) {
+  step::Request request;
+  request.caller = std::string(name()) + "::step";
+  if (closure) request.parts = {std::move(closure)};
+  return run(request);
+}
+
 torch::Tensor Optimizer::step(const StepRequest& request) {
   step::Request wanted;
   wanted.caller = name();

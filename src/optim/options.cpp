@@ -92,6 +92,18 @@ std::string optim::fault_of(double value, const OptionRange& range, bool is_inte
 
 // ---- of S-Adam --------------------------------------------------------------------------------------------
 
+void optim::check_against(const SAdamOptions& options, const SAdamOptions& whole, const std::string& where) {
+  const auto conflict = options.conflict_with(whole);
+  if (!conflict.empty())
+    throw Error(where + conflict +
+                " belongs to the optimizer, since one probe serves all groups: set it in the options given "
+                "to SAdam.");
+  if (&options == &whole && !whole.source() && !go_together(whole.directions(), whole.statistic()))
+    throw Error(
+        "directions 'step' goes with the statistic 'residual' only: add "
+        ".statistic(sadam::Statistic::residual).");
+}
+
 #define SADAM_SET(name, value) options.name(value);
 
 SAdamOptions SAdamOptions::paper(double lr) {

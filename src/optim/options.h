@@ -61,13 +61,23 @@ void check_values(const Options& options, const std::string& where) {
 
 /// The options as those of the given optimizer.
 template <class Options>
-const Options& options_as(const torch::optim::OptimizerOptions& options, const std::string& where,
-                          const char* type) {
+const Options& options_as(const torch::optim::OptimizerOptions& options, const std::string& where) {
   const auto* typed = dynamic_cast<const Options*>(&options);
   if (!typed)
-    throw Error(where + "the options are those of another optimizer: give the group sadam::" + type + ".");
+    throw Error(where + "the options are those of another optimizer: give the group sadam::" +
+                Options::optimizer_name() + "Options.");
   return *typed;
 }
+
+/// Refuses what does not go together, within an optimizer's own options and between them and a group's.
+template <class Options>
+void check_against(const Options&, const Options& /*whole*/, const std::string& /*where*/) {}
+void check_against(const SAdamOptions& options, const SAdamOptions& whole, const std::string& where);
+
+/// Lets the options of a group follow the optimizer's.
+template <class Options>
+void inherit(Options&, const Options& /*whole*/) {}
+inline void inherit(SAdamOptions& options, const SAdamOptions& whole) { options.inherit_from(whole); }
 
 inline void check_brake(double brake, const std::string& where) {
   check_number(brake, {"brake", kAtLeastZero, ""}, where);
@@ -97,12 +107,16 @@ inline kernels::GroupRule rule_of(const ProxSGDOptions& options) {
   return to;
 }
 
-inline step::ProbePlan plan_of(const SAdamOptions& options) {
-  step::ProbePlan to;
+/// What a problem takes from the optimizer's own options.
+inline void describe(const AdamWOptions&, step::Problem&) {}
+inline void describe(const ProxSGDOptions&, step::Problem& problem) {
+  problem.update = step::Update::prox_sgd;
+}
+inline void describe(const SAdamOptions& options, step::Problem& problem) {
+  auto& to = problem.plan.emplace();
   SADAM_PROBE_OPTIONS(SADAM_TAKE)
   SADAM_SEED_OPTION(SADAM_TAKE)
   to.source = options.source();
-  return to;
 }
 
 #undef SADAM_TAKE

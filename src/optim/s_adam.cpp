@@ -1,17 +1,14 @@
 #include <sadam/s_adam.h>
-#include <torch/nn/module.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "optim/options.h"
-#include "optim/state.h"
+#include "optim/optimizer_of.h"
 #include "step/archive.h"
 #include "step/engine.h"
 
 namespace sadam {
 
-using torch::optim::OptimizerParamGroup;
 using torch::serialize::InputArchive;
 using torch::serialize::OutputArchive;
 
@@ -22,70 +19,7 @@ Brakes::operator double() const {
   return per_group.front();
 }
 
-// ---- construction -----------------------------------------------------------------------------------------
-
-SAdam::SAdam(std::vector<OptimizerParamGroup> groups, const SAdamOptions& defaults)
-    : Optimizer(std::move(groups), std::make_unique<SAdamOptions>(defaults)) {
-  check_options(defaults, "");
-  check();
-}
-
-SAdam::SAdam(std::vector<torch::Tensor> parameters, const SAdamOptions& defaults)
-    : SAdam(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(parameters))}, defaults) {}
-
-SAdam::SAdam(const torch::nn::Module& module, const SAdamOptions& defaults)
-    : SAdam(groups_of(module), defaults) {
-  adopt(module);
-}
-
-namespace {
-
-void check_combination(const SAdamOptions& whole) {
-  if (whole.directions() == Directions::step && !whole.source() && whole.statistic() != Statistic::residual)
-    throw Error(
-        "directions 'step' goes with the statistic 'residual' only: add "
-        ".statistic(sadam::Statistic::residual).");
-}
-
-}  // namespace
-
-void SAdam::check_options(const torch::optim::OptimizerOptions& given, const std::string& where) const {
-  const auto& options = optim::options_as<SAdamOptions>(given, where, "SAdamOptions");
-  optim::check_values(options, where);
-  const auto conflict = options.conflict_with(whole());
-  if (!conflict.empty())
-    throw Error(where + conflict +
-                " belongs to the optimizer, since one probe serves all groups: set it in the options given "
-                "to SAdam.");
-  if (&given == &defaults()) check_combination(options);
-}
-
-// Also lets the groups follow the optimizer's own options, which changes nothing that a user could see.
-void SAdam::check() {
-  if (!defaults_) throw Error("this optimizer was moved from: use the one that it was moved to.");
-  check_options(defaults(), "");
-  Optimizer::check();
-  for (auto& group : param_groups()) static_cast<SAdamOptions&>(group.options()).inherit_from(whole());
-}
-
-const SAdamOptions& SAdam::whole() const { return static_cast<const SAdamOptions&>(defaults()); }
-
-void SAdam::describe(step::Problem& problem) const {
-  problem.plan = optim::plan_of(whole());
-  for (const auto& group : param_groups())
-    problem.rules.push_back(optim::rule_of(static_cast<const SAdamOptions&>(group.options())));
-}
-
-void SAdam::find_state(step::Item& item) { optim::find_adam_state(state(), item); }
-void SAdam::set_updates(const step::Item& item) { optim::set_adam_updates(state(), item); }
-
-std::unique_ptr<torch::optim::OptimizerParamState> SAdam::make_state() const {
-  return std::make_unique<SAdamParamState>();
-}
-
-std::vector<torch::Tensor> SAdam::tensors_of(const torch::optim::OptimizerParamState& state) const {
-  return optim::moments_of(state);
-}
+template class OptimizerOf<SAdamOptions, SAdamParamState>;
 
 // ---- steps ------------------------------------------------------------------------------------------------
 
@@ -94,10 +28,7 @@ torch::Tensor SAdam::step(LossClosure closure) {
     throw Error(
         "SAdam::step: there is no closure: pass one that returns the loss, or use probe() and step(brake) "
         "after your own backward.");
-  step::Request request;
-  request.caller = "SAdam::step";
-  request.parts = {std::move(closure)};
-  return run(request);
+  return OptimizerOf::step(std::move(closure));
 }
 
 void SAdam::begin() { engine().begin(problem()); }
@@ -159,7 +90,7 @@ std::vector<double> SAdam::accept(
         "with .source(...) first.");
   auto& new_whole = static_cast<SAdamOptions&>(new_defaults);
   optim::check_values(new_whole, "load: ");
-  check_combination(new_whole);
+  optim::check_against(new_whole, new_whole, "load: ");
   for (const auto& group_options : options) {
     auto& of_group = static_cast<SAdamOptions&>(*group_options);
     of_group.inherit_from(new_whole);

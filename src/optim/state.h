@@ -1,7 +1,9 @@
-// One way to reach a parameter's state: torch keys it by a string in 1.13 and by a pointer in 2.x.
+// What optimizers keep for a parameter, and one way to reach it: torch keys it by a string in 1.13 and by a
+// pointer in 2.x.
 #pragma once
 
 #include <sadam/adamw.h>
+#include <sadam/prox_sgd.h>
 #include <torch/optim/optimizer.h>
 
 #include <array>
@@ -10,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "step/item.h"
 
@@ -43,10 +46,11 @@ State& state_of(StateMap& states, const at::Tensor& parameter) {
   return static_cast<State&>(*slot);
 }
 
-// What AdamW and SAdam keep.
+// ---- what AdamW and SAdam keep
+// ------------------------------------------------------------------------------
 
-inline void find_adam_state(StateMap& states, step::Item& item) {
-  auto& state = state_of<AdamWParamState>(states, item.parameter);
+/// Fills in the state of an item.
+inline void find(AdamWParamState& state, step::Item& item) {
   step::ensure_moment(state.exp_avg(), item.parameter);
   step::ensure_moment(state.exp_avg_sq(), item.parameter);
   item.first_moment = state.exp_avg();
@@ -54,16 +58,27 @@ inline void find_adam_state(StateMap& states, step::Item& item) {
   item.t = state.step();
 }
 
-/// Whoever wants to start afresh clears the optimizer's state(): then there is nothing to write to.
-inline void set_adam_updates(const StateMap& states, const step::Item& item) {
-  auto* const state = state_if_any<AdamWParamState>(states, item.parameter);
-  if (state != nullptr && item.first_moment.defined() && state->exp_avg().is_same(item.first_moment))
-    state->step(item.t);
+/// Writes down how many updates the item has had.
+inline void count(AdamWParamState& state, const step::Item& item) {
+  if (item.first_moment.defined() && state.exp_avg().is_same(item.first_moment)) state.step(item.t);
 }
 
-inline std::vector<at::Tensor> moments_of(const torch::optim::OptimizerParamState& state) {
-  const auto& moments = static_cast<const AdamWParamState&>(state);
-  return {moments.exp_avg(), moments.exp_avg_sq()};
+inline std::vector<at::Tensor> tensors_of(const AdamWParamState& state) {
+  return {state.exp_avg(), state.exp_avg_sq()};
+}
+
+// ---- what ProxSGD keeps
+// -------------------------------------------------------------------------------------
+
+inline void find(ProxSGDParamState& state, step::Item& item) {
+  step::ensure_moment(state.momentum_buffer(), item.parameter);
+  item.first_moment = state.momentum_buffer();
+}
+
+inline void count(ProxSGDParamState&, const step::Item&) {}  // it does not count them
+
+inline std::vector<at::Tensor> tensors_of(const ProxSGDParamState& state) {
+  return {state.momentum_buffer()};
 }
 
 }  // namespace sadam::optim

@@ -21,7 +21,8 @@ train::Recipe without_seed(train::Recipe recipe) {
   recipe.seed = 0;
   recipe.title.clear();
   auto& control = recipe.control;
-  if (control.kind != "matched" && control.kind != "shuffled") return recipe;
+  const auto kind = train::control_of(recipe);
+  if (kind != train::Control::matched && kind != train::Control::shuffled) return recipe;
   try {
     train::RecipeSource source;
     source.add_file(train::RunPaths{control.run}.recipe());

@@ -54,12 +54,13 @@ std::string short_model(const train::Recipe& recipe) {
 std::string short_optimizer(const train::Recipe& recipe) {
   const auto& optimizer = recipe.optimizer;
   auto text = optimizer.name;
-  if (optimizer.name == "sadam") {
+  if (train::optimizer_of(recipe) == train::OptimizerKind::sadam) {
     text += fmt::format(" k={}", optimizer.probes);
     if (optimizer.preset != "default") text += ' ' + optimizer.preset;
   }
-  if (recipe.control.kind != "none") text += ' ' + recipe.control.kind;
-  if (recipe.control.kind == "constant") text += fmt::format(" {}", recipe.control.brake);
+  const auto control = train::control_of(recipe);
+  if (control != train::Control::none) text += ' ' + recipe.control.kind;
+  if (control == train::Control::constant) text += fmt::format(" {}", recipe.control.brake);
   if (recipe.schedule.name != "constant") text += ' ' + recipe.schedule.name;
 
   auto plain = plain_optimizer(recipe);

@@ -37,7 +37,8 @@ void take_steps(RunSummary& run, const std::vector<train::StepEvent>& steps) {
 }
 
 bool has_brake(const train::Recipe& recipe) {
-  return recipe.optimizer.name == "sadam" || recipe.control.kind != "none";
+  return train::optimizer_of(recipe) == train::OptimizerKind::sadam ||
+         train::control_of(recipe) != train::Control::none;
 }
 
 void take_epochs(RunSummary& run, std::vector<train::EpochEvent> epochs) {

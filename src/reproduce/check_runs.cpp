@@ -56,6 +56,8 @@ void check_images(const Plan& plan, const PlannedRun& run) {
   check("data.test_images", "test", data.test_images, set.test_images);
 }
 
+using KnownNetworks = std::set<std::pair<nn::Model, std::int64_t>>;
+
 std::int64_t pixels_of(const train::Recipe& recipe) {
   if (recipe.data.pixels > 0) return recipe.data.pixels;
   return static_cast<std::int64_t>(data::shape_of(recipe.data.name).pixels);
@@ -70,16 +72,15 @@ void check_last_batch(const train::Recipe& recipe) {
 }
 
 // Whether there is such a network for images of this size: nothing else of a recipe makes a difference.
-// `known`: sizes for which there is, since making the network of a large one takes a while.
-void check_network(const train::Recipe& recipe, std::set<std::int64_t>& known) {
-  if (recipe.model.name != "qatnet") return;  // the other one takes any
+// `known`: those for which there is, since making the network of a large one takes a while.
+void check_network(const train::Recipe& recipe, KnownNetworks& known) {
   nn::ClassifierOptions options;
-  options.name = recipe.model.name;
+  options.model = train::model_of(recipe);
   options.pixels = pixels_of(recipe);
   options.classes = 1;
-  if (known.contains(options.pixels)) return;
+  if (known.contains({options.model, options.pixels})) return;
   nn::make_classifier(options);
-  known.insert(options.pixels);
+  known.insert({options.model, options.pixels});
 }
 
 // Of a row that is itself a control, of a run that the plan does not make. Once begun it needs that run no
@@ -94,13 +95,13 @@ void check_control(const Plan& plan, const PlannedRun& run) {
   train::settle_control(recipe);
 }
 
-void check_cell(const Plan& plan, const PlannedRun& run, std::set<std::int64_t>& known_pixels) {
+void check_cell(const Plan& plan, const PlannedRun& run, KnownNetworks& known_networks) {
   const auto& recipe = run.recipe;
   check_field(plan, run, "train.device", [&] { train::device_named(recipe.train.device); });
   check_field(plan, run, "data.name", [&] { data::shape_of(recipe.data.name); });
   check_images(plan, run);
   check_field(plan, run, recipe.data.pixels > 0 ? "data.pixels" : "",
-              [&] { check_network(recipe, known_pixels); });
+              [&] { check_network(recipe, known_networks); });
   check_field(plan, run, "train.batch", [&] { check_last_batch(recipe); });
   check_field(plan, run, "control.run", [&] { check_control(plan, run); });
 }
@@ -148,10 +149,10 @@ std::string options_for(const std::vector<train::Difference>& differences) {
 void check_runs(const Plan& plan) {
   // Seeds and controls of a cell have its data, network and device.
   std::set<std::pair<std::size_t, std::size_t>> checked;
-  std::set<std::int64_t> known_pixels;
+  KnownNetworks known_networks;
   for (const auto& run : plan.runs)
     if (run.control == Control::none && checked.emplace(run.column, run.row).second)
-      check_cell(plan, run, known_pixels);
+      check_cell(plan, run, known_networks);
 }
 
 std::map<std::size_t, std::string> missing_columns(const Plan& plan,

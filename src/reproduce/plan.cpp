@@ -147,7 +147,8 @@ void add_cell(Plan& plan, const Request& request, const std::filesystem::path& f
   run.recipe.seed = run.seed;
   run.folder = folder / row.key / seed;
   plan.runs.push_back(run);
-  if (!request.controls || !row.controls || run.recipe.optimizer.name != "sadam") return;
+  if (!request.controls || !row.controls || train::optimizer_of(run.recipe) != train::OptimizerKind::sadam)
+    return;
   const auto controlled = run;
   for (const auto control : {Control::matched, Control::shuffled}) {
     run.control = control;
@@ -271,7 +272,8 @@ Plan make_plan(TableRecipe table, const Request& request) {
       std::optional<PlannedRun> controlled;
       for (auto run : cells) {
         run.seed = seed;
-        if (run.recipe.optimizer.name == "sadam" && table.rows[run.row].controls && request.controls)
+        if (train::optimizer_of(run.recipe) == train::OptimizerKind::sadam && table.rows[run.row].controls &&
+            request.controls)
           controlled = run;
         add_cell(plan, request, folder, run);
       }

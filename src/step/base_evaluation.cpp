@@ -34,7 +34,7 @@ std::vector<std::pair<const void*, std::uint32_t>> versions_of_gradients(
 }
 
 void check_base_loss(const at::Tensor& loss, at::Device device, const std::string& caller) {
-  check_loss(loss, caller.c_str());
+  check_loss(loss, caller);
   if (!loss.requires_grad())
     throw Error(caller +
                 ": the loss does not need gradients: compute it from parameters that require them, outside "
@@ -48,7 +48,7 @@ void check_base_loss(const at::Tensor& loss, at::Device device, const std::strin
 /// Evaluates the parts with gradients and differentiates each. Probes beside it may start from where it
 /// starts, unless they need what it leaves.
 void Engine::evaluate_base(const Problem& problem, const Request& request, Attempt& attempt) const {
-  const std::string caller = request.caller;
+  const auto& caller = request.caller;
   attempt.clear_gradients();
   attempt.fork.mark();
   attempt.before.draws.begin_base(request.brakes.empty() && is_due(problem, problem.all_groups()));
@@ -80,8 +80,7 @@ void Engine::evaluate_base(const Problem& problem, const Request& request, Attem
 
 void Engine::check_request(const Problem& problem, const Request& request) {
   if (!request.brakes.empty() && !problem.plan)
-    throw Error(std::string(request.caller) +
-                ": only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
+    throw Error(request.caller + ": only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
 }
 
 void Engine::check_gradients(const Problem& problem) {
@@ -109,7 +108,7 @@ void Engine::look_at_gradients_again(const Problem& problem, const Request& requ
 
 /// The split form: what the caller has evaluated and differentiated before it probes, and before it updates.
 void Engine::check_before_probe(const Problem& problem, const Request& request, const at::Tensor& loss) {
-  const std::string caller = request.caller;
+  const auto& caller = request.caller;
   check_gradients(problem);
   if (problem.plan->group_by_group && problem.rules.size() > 1)
     throw Error(caller +
@@ -125,7 +124,7 @@ void Engine::check_before_probe(const Problem& problem, const Request& request, 
 void Engine::check_before_update(const Problem& problem, const Request& request) {
   check_gradients(problem);
   if (problem.plan && !problem.items.empty() && !has_gradients(problem.parameters))
-    throw Error(std::string(request.caller) + ": no parameter has a gradient: call backward before step().");
+    throw Error(request.caller + ": no parameter has a gradient: call backward before step().");
 }
 
 void Engine::put_buffers_back_if_skipped(const ForwardState& before) const {

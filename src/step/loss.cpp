@@ -9,7 +9,7 @@
 
 namespace sadam::step {
 
-void check_loss(const at::Tensor& loss, const char* caller) {
+void check_loss(const at::Tensor& loss, const std::string& caller) {
   std::ostringstream sentence;
   if (!loss.defined()) {
     sentence << caller << ": the closure returned an undefined tensor: return the loss.";
@@ -33,12 +33,14 @@ double rounding_of(at::ScalarType type) {
       return std::numeric_limits<float>::epsilon();
     case at::kHalf:
       return 0x1p-10;
+    case at::kBFloat16:
+      return 0x1p-7;
     default:
-      return 0x1p-7;  // bfloat16
+      throw Error("the loss is of a type that is neither float64, float32, float16 nor bfloat16.");
   }
 }
 
-at::Tensor sum_of(const std::vector<LossClosure>& parts, const char* caller) {
+at::Tensor sum_of(const std::vector<LossClosure>& parts, const std::string& caller) {
   at::Tensor sum;
   for (const auto& part : parts) {
     at::autocast::clear_cache();

@@ -72,7 +72,7 @@ void Engine::check_swap(const Request& request, const Attempt& attempt, const Pr
 
 void Engine::refuse_constant(const Request& request, const Attempt& attempt, const at::Tensor& loss) {
   if (attempt.loss.defined() && loss.is_alias_of(attempt.loss))
-    throw Error(std::string(request.caller) +
+    throw Error(request.caller +
                 ": the closure returned the same tensor twice: compute the loss inside it, each time that it "
                 "is called.");
 }

@@ -19,11 +19,12 @@ struct Named {
   std::string_view meaning;
 };
 
-#define SADAM_NAMED(name, meaning, ...) Named<Family>{Family::name, #name, meaning},
-#define SADAM_FAMILY(Enum, LIST)                              \
-  constexpr auto names_of(Enum) {                             \
-    using Family = Enum;                                      \
-    return std::to_array<Named<Family>>({LIST(SADAM_NAMED)}); \
+// Gives the enum of a list its names.
+#define SADAM_NAMED(name, meaning, ...) ::sadam::Named<Family>{Family::name, #name, meaning},
+#define SADAM_FAMILY(Enum, LIST)                                       \
+  constexpr auto names_of(Enum) {                                      \
+    using Family = Enum;                                               \
+    return std::to_array<::sadam::Named<Family>>({LIST(SADAM_NAMED)}); \
   }
 
 /// Every form of a family, by one of its values.
@@ -32,9 +33,6 @@ SADAM_FAMILY(Statistic, SADAM_STATISTICS)
 SADAM_FAMILY(Brake, SADAM_BRAKES)
 SADAM_FAMILY(ProbeNoise, SADAM_PROBE_NOISES)
 SADAM_FAMILY(BiasCorrection, SADAM_BIAS_CORRECTIONS)
-
-#undef SADAM_FAMILY
-#undef SADAM_NAMED
 
 template <class Enum>
 bool is_known(Enum value) {
@@ -58,6 +56,11 @@ std::string list_of_names() {
   for (std::size_t i = 0; i < kAll.size(); ++i)
     list += (i == 0 ? "" : i + 1 == kAll.size() ? " or " : ", ") + std::string(kAll[i].name);
   return list;
+}
+
+/// The one probe along Adam's step has one difference, of which only `residual` makes something.
+constexpr bool go_together(Directions directions, Statistic statistic) {
+  return directions != Directions::step || statistic == Statistic::residual;
 }
 
 /// Throws a sentence that lists the valid names. `option` says what was being read.

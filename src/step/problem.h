@@ -64,7 +64,7 @@ struct Request {
   std::function<void()> before_update;
   /// Brakes from outside, one for each group, instead of probes.
   std::vector<double> brakes;
-  const char* caller = "step";  ///< for messages
+  std::string caller = "step";  ///< for messages
 
   // ---- for a step that is captured as a graph ----
   Lanes* lanes = nullptr;  ///< where probes run; null: one after the other, on the current stream

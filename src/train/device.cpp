@@ -90,13 +90,6 @@ std::int64_t peak_memory() {
   return 0;
 }
 
-Precision precision_named(const std::string& name) {
-  if (name == "float32") return Precision::float32;
-  if (name == "tf32") return Precision::tf32;
-  if (name == "bf16") return Precision::bf16;
-  throw Error(fmt::format("there is no precision '{}': use float32, tf32 or bf16.", name));
-}
-
 TrainingPrecision::TrainingPrecision(Precision precision, bool cuda)
     : cached_(at::autocast::is_autocast_cache_enabled()) {
   at::autocast::clear_cache();

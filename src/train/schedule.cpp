@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <numbers>
 #include <numeric>
+#include <stdexcept>
 
 #include "base/usage_error.h"
 #include "data/loader.h"
@@ -17,26 +18,6 @@
 namespace sadam::train {
 namespace {
 
-enum class ScheduleKind { constant, cosine, step, inverse_power };
-
-ScheduleKind schedule_named(const std::string& name) {
-  if (name == "constant") return ScheduleKind::constant;
-  if (name == "cosine") return ScheduleKind::cosine;
-  if (name == "step") return ScheduleKind::step;
-  if (name == "inverse_power") return ScheduleKind::inverse_power;
-  throw Error(fmt::format("there is no schedule '{}': use constant, cosine, step or inverse_power.", name));
-}
-
-enum class ControlKind { none, constant, matched, shuffled };
-
-ControlKind control_named(const std::string& name) {
-  if (name == "none") return ControlKind::none;
-  if (name == "constant") return ControlKind::constant;
-  if (name == "matched") return ControlKind::matched;
-  if (name == "shuffled") return ControlKind::shuffled;
-  throw Error(fmt::format("there is no control '{}': use none, constant, matched or shuffled.", name));
-}
-
 std::vector<double> brakes_of_run(const std::string& folder) {
   std::vector<double> brakes;
   for (const auto& step : read_events(RunPaths{folder}.events()).steps) brakes.push_back(step.brake);
@@ -46,25 +27,25 @@ std::vector<double> brakes_of_run(const std::string& folder) {
 }  // namespace
 
 double schedule_factor(const ScheduleRecipe& schedule, std::int64_t step, const RunLength& length) {
-  const auto kind = schedule_named(schedule.name);
+  const auto kind = value_named<Schedule>(schedule.name, "schedule.name");
   if (step < schedule.warmup) return static_cast<double>(step + 1) / static_cast<double>(schedule.warmup);
   const auto after_warmup = static_cast<double>(step - schedule.warmup);
   switch (kind) {
-    case ScheduleKind::constant:
-      break;
-    case ScheduleKind::cosine: {
+    case Schedule::constant:
+      return 1;
+    case Schedule::cosine: {
       const auto last = static_cast<double>(std::max<std::int64_t>(length.steps() - 1 - schedule.warmup, 1));
       const double turned = std::min(after_warmup / last, 1.0) * std::numbers::pi;
       return schedule.floor + (1 - schedule.floor) * 0.5 * (1 + std::cos(turned));
     }
-    case ScheduleKind::step: {
+    case Schedule::step: {
       const std::int64_t drops = step / (schedule.every * length.steps_per_epoch);
       return std::pow(schedule.factor, static_cast<double>(drops));
     }
-    case ScheduleKind::inverse_power:
+    case Schedule::inverse_power:
       return std::pow(1 + after_warmup, -schedule.power);
   }
-  return 1;
+  throw std::logic_error("a schedule that train/recipe/choices.h does not list");
 }
 
 std::string warmup_beyond_the_run(const ScheduleRecipe& schedule, const RunLength& length) {
@@ -78,14 +59,14 @@ std::string warmup_beyond_the_run(const ScheduleRecipe& schedule, const RunLengt
 
 void settle_control(Recipe& recipe) {
   auto& control = recipe.control;
-  const auto kind = control_named(control.kind);
-  if (kind != ControlKind::matched && kind != ControlKind::shuffled) return;
+  const auto kind = control_of(recipe);
+  if (kind != Control::matched && kind != Control::shuffled) return;
   const RunPaths paths{control.run};
   if (!std::filesystem::exists(paths.recipe()))
     throw UsageError(fmt::format(
         "control.run: there is no run in {}: name the folder of a finished run of sadam.", control.run));
   const auto controlled = recipe_of(paths);
-  if (controlled.optimizer.name != "sadam")
+  if (optimizer_of(controlled) != OptimizerKind::sadam)
     throw UsageError(
         fmt::format("control.run: the run in {} is of {}, which has no brakes: name a run of sadam.",
                     control.run, controlled.optimizer.name));
@@ -96,19 +77,19 @@ void settle_control(Recipe& recipe) {
         control.run, control.run));
   // Without the correction the first steps are three times as long, which has nothing to do with a brake.
   recipe.optimizer.bias_correction = controlled.optimizer.bias_correction;
-  if (kind != ControlKind::matched) return;
+  if (kind != Control::matched) return;
   const auto brakes = brakes_of_run(control.run);
   control.brake = std::accumulate(brakes.begin(), brakes.end(), 0.0) / static_cast<double>(brakes.size());
 }
 
 std::vector<double> brakes_of_control(const Recipe& recipe) {
-  switch (control_named(recipe.control.kind)) {
-    case ControlKind::none:
-      break;
-    case ControlKind::constant:
-    case ControlKind::matched:
+  switch (control_of(recipe)) {
+    case Control::none:
+      return {};
+    case Control::constant:
+    case Control::matched:
       return {recipe.control.brake};
-    case ControlKind::shuffled: {
+    case Control::shuffled: {
       const auto brakes = brakes_of_run(recipe.control.run);
       const auto order = data::shuffled_order(brakes.size(), static_cast<std::uint64_t>(recipe.seed), 0);
       std::vector<double> shuffled(brakes.size());
@@ -116,7 +97,7 @@ std::vector<double> brakes_of_control(const Recipe& recipe) {
       return shuffled;
     }
   }
-  return {};
+  throw std::logic_error("a control that train/recipe/choices.h does not list");
 }
 
 }  // namespace sadam::train

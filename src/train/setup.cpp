@@ -55,9 +55,8 @@ data::LoaderOptions loader_options(const Recipe& recipe, const data::DataSet& da
   options.shuffle = train;
   options.seed = static_cast<std::uint64_t>(recipe.seed);
   options.threads = static_cast<int>(recipe.train.threads);
-  // ResNet-18 wants ImageNet's mean and deviation, whatever the data, because its pretrained weights do.
   options.normalization =
-      recipe.model.name == "resnet18" ? data::imagenet_normalization() : data.normalization;
+      nn::wants_imagenet_inputs(model_of(recipe)) ? data::imagenet_normalization() : data.normalization;
   return options;
 }
 
@@ -79,16 +78,16 @@ std::filesystem::path weights_file(const Recipe& recipe) {
     places = fmt::format("{} is neither here nor in {}", given.string(), recipe.data.root);
   }
   const auto root = recipe.data.root == "data" ? "" : fmt::format(" --root {}", recipe.data.root);
-  const auto fetch = recipe.model.name == "resnet18"
-                         ? fmt::format("get torchvision's with 'sadam data fetch resnet18{}', or ", root)
-                         : "";
+  const auto known = nn::pretrained_weights(model_of(recipe));
+  const auto fetch =
+      known.empty() ? "" : fmt::format("get torchvision's with 'sadam data fetch {}{}', or ", known, root);
   throw Error(fmt::format("{}: {}give the path of the weights (model.weights, or --weights of eval).", places,
                           fetch));
 }
 
 Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer last_layer) {
   nn::ClassifierOptions options;
-  options.name = recipe.model.name;
+  options.model = model_of(recipe);
   options.pixels = static_cast<std::int64_t>(data.train->pixels());
   options.classes = data.train->classes();
   options.bits = static_cast<int>(recipe.model.bits);
@@ -108,7 +107,7 @@ Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer 
 void check_batches(const Recipe& recipe, std::int64_t images, std::int64_t pixels) {
   const auto rest = images % recipe.train.batch;
   const auto smallest = rest > 0 ? rest : recipe.train.batch;
-  if (smallest >= nn::least_batch(recipe.model.name, pixels)) return;
+  if (smallest >= nn::least_batch(model_of(recipe), pixels)) return;
   throw UsageError(
       fmt::format("{} images in batches of {} leave one alone, and {} cannot be trained on one image of {} "
                   "pixels, because its last "

@@ -62,7 +62,7 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
   std::optional<Deterministic> deterministic;
   if (recipe.train.deterministic) deterministic.emplace();
   const auto network = network_of(paths, recipe, data);
-  const TrainingPrecision precision(precision_named(recipe.train.precision), device.is_cuda());
+  const TrainingPrecision precision(precision_of(recipe), device.is_cuda());
   const auto result = within_memory([&] {
     network.classifier->module().to(device);
     const auto feed = open_passing_feed(data.test, loader_options(settled, data, false), device);

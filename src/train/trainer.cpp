@@ -104,7 +104,7 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   use_threads(recipe_.train.threads);
   const auto device = device_named(recipe_.train.device);
   if (recipe_.train.deterministic) deterministic_.emplace();
-  precision_.emplace(precision_named(recipe_.train.precision), device.is_cuda());
+  precision_.emplace(precision_of(recipe_), device.is_cuda());
   reset_peak_memory();
   if (device.is_cuda()) device_memory_.emplace(device);
   auto& sets = options_.data != nullptr ? *options_.data : own_data_;

@@ -12,6 +12,7 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/serialize/archive.h>
 
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -71,12 +72,17 @@ SAdamOptions braked_adamw_options(const OptimizerRecipe& r) {
 std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const Recipe& recipe,
                                           bool braked) {
   const auto& r = recipe.optimizer;
-  if (r.name == "prox_sgd") return std::make_unique<ProxSGD>(module, prox_sgd_options(r));
-  if (r.name != "adamw" && r.name != "sadam")
-    throw Error(fmt::format("optimizer.name is '{}': use sadam, adamw or prox_sgd.", r.name));
-  if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
-  if (r.name == "adamw") return std::make_unique<AdamW>(module, adamw_options(r));
-  return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
+  switch (optimizer_of(recipe)) {
+    case OptimizerKind::prox_sgd:
+      return std::make_unique<ProxSGD>(module, prox_sgd_options(r));
+    case OptimizerKind::adamw:
+      if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
+      return std::make_unique<AdamW>(module, adamw_options(r));
+    case OptimizerKind::sadam:
+      if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
+      return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
+  }
+  throw std::logic_error("an optimizer that train/recipe/choices.h does not list");
 }
 
 bool is_on_gpu(const torch::nn::Module& module) { return module.parameters().front().is_cuda(); }
@@ -94,7 +100,7 @@ Objective objective_of(nn::Classifier& network) {
 Training::Training(Objective objective, const Recipe& recipe, std::vector<double> brakes)
     : objective_(std::move(objective)),
       brakes_(std::move(brakes)),
-      braked_(!brakes_.empty() || recipe.control.kind != "none"),
+      braked_(!brakes_.empty() || control_of(recipe) != Control::none),
       clip_(recipe.train.clip) {
   optimizer_ = make_optimizer(*objective_.module, recipe, braked_);
   // What is clipped or accumulated is no one graph.

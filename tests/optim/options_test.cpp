@@ -59,7 +59,9 @@ Values values_in_step(const Options& options) {
     SADAM_PROX_OPTIONS(SADAM_COLLECT)
   }
   if constexpr (std::is_same_v<Options, SAdamOptions>) {
-    const auto from = optim::plan_of(options);
+    step::Problem problem;
+    optim::describe(options, problem);
+    const auto& from = *problem.plan;
     SADAM_PROBE_OPTIONS(SADAM_COLLECT)
     SADAM_SEED_OPTION(SADAM_COLLECT)
   }

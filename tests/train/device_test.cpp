@@ -76,14 +76,6 @@ TEST(TrainingPrecision, TheNextStepSeesTheWeightsAsTheyAreThen) {
   EXPECT_EQ(8, step()) << "a cast of the old weights was kept";
 }
 
-TEST(TrainingPrecision, IsNamedInRecipes) {
-  EXPECT_EQ(Precision::float32, precision_named("float32"));
-  EXPECT_EQ(Precision::tf32, precision_named("tf32"));
-  EXPECT_EQ(Precision::bf16, precision_named("bf16"));
-  EXPECT_EQ(refusal([] { precision_named("fp8"); }),
-            "there is no precision 'fp8': use float32, tf32 or bf16.");
-}
-
 TEST(Deterministic, SetsTheSwitchesAndPutsThemBack) {
   auto& context = at::globalContext();
   context.setBenchmarkCuDNN(true);

@@ -71,7 +71,7 @@ TEST(Schedule, OfNoSuchNameIsRefusedAlsoWhileItWarmsUp) {
   schedule.warmup = 4;
   for (const std::int64_t step : {0, 20})
     EXPECT_EQ(refusal([&] { schedule_factor(schedule, step, kLength); }),
-              "there is no schedule 'cosinus': use constant, cosine, step or inverse_power.");
+              "'cosinus' is no value of 'schedule.name': use constant, cosine, step or inverse_power.");
 }
 
 TEST(Control, OfNoSuchNameIsRefused) {
@@ -81,7 +81,8 @@ TEST(Control, OfNoSuchNameIsRefused) {
   recipe.control.brake = 0.25;
   EXPECT_EQ(brakes_of_control(recipe), std::vector<double>{0.25});
   recipe.control.kind = "mached";
-  const std::string sentence = "there is no control 'mached': use none, constant, matched or shuffled.";
+  const std::string sentence =
+      "'mached' is no value of 'control.kind': use none, constant, matched or shuffled.";
   EXPECT_EQ(refusal([&] { brakes_of_control(recipe); }), sentence);
   EXPECT_EQ(refusal([&] { settle_control(recipe); }), sentence);
 }

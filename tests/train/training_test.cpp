@@ -299,7 +299,7 @@ TEST(Training, AnOptimizerOfNoSuchNameIsRefused) {
     Problem problem;
     testing::expect_refused(
         [&] { Training(problem.objective(), recipe, std::vector<double>(braked ? 1 : 0, 0.5)); },
-        {"optimizer.name is 's_adam'", "sadam, adamw or prox_sgd"});
+        {"'s_adam' is no value of 'optimizer.name'", "sadam, adamw or prox_sgd"});
   }
 }
 

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -144,6 +145,20 @@ std::string check_file(const CatalogueEntry& entry, const fs::path& root, const 
   return named(entry.checksum.hash, verify_file(entry, file, watch));
 }
 
+namespace {
+
+const EVP_MD* algorithm_of(Hash hash) {
+  switch (hash) {
+    case Hash::md5:
+      return EVP_md5();
+    case Hash::sha256:
+      return EVP_sha256();
+  }
+  throw std::logic_error("a hash without an algorithm");
+}
+
+}  // namespace
+
 std::string digest_of(const std::filesystem::path& path, Hash hash, const Watch& watch) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw base::failure("open", path, errno);
@@ -152,8 +167,7 @@ std::string digest_of(const std::filesystem::path& path, Hash hash, const Watch&
   const std::uint64_t all = ignored ? 0 : size;
 
   const DigestContext context(EVP_MD_CTX_new());
-  if (!context ||
-      EVP_DigestInit_ex(context.get(), hash == Hash::md5 ? EVP_md5() : EVP_sha256(), nullptr) != 1)
+  if (!context || EVP_DigestInit_ex(context.get(), algorithm_of(hash), nullptr) != 1)
     throw Error(
         fmt::format("this OpenSSL does not offer {} (a FIPS setting, perhaps), so {} cannot be verified.",
                     to_string(hash), path.string()));

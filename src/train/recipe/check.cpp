@@ -150,7 +150,8 @@ class Assignment {
 /// run.toml has it for every run.
 void check_control(const Recipe& recipe, bool brake_given) {
   const auto& control = recipe.control;
-  if (control.kind == "none") {
+  const auto kind = control_of(recipe);
+  if (kind == Control::none) {
     if (!control.run.empty())
       throw UsageError("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.");
     if (control.brake != 1)
@@ -159,17 +160,17 @@ void check_control(const Recipe& recipe, bool brake_given) {
           control.brake));
     return;
   }
-  if (recipe.optimizer.name != "adamw")
+  if (optimizer_of(recipe) != OptimizerKind::adamw)
     throw UsageError(fmt::format(
         "control.kind is '{}' and optimizer.name is '{}'; a control is a run of 'adamw' with the brakes "
         "of another run.",
         control.kind, recipe.optimizer.name));
-  if (control.kind != "constant" && control.run.empty())
+  if (kind != Control::constant && control.run.empty())
     throw UsageError(fmt::format(
         "control.kind is '{}' without control.run; name the folder of the S-Adam run whose brakes it "
         "takes.",
         control.kind));
-  if (control.kind == "constant" && !brake_given)
+  if (kind == Control::constant && !brake_given)
     throw UsageError(
         "control.kind is 'constant' without control.brake; give the factor, such as control.brake=0.5.");
 }
@@ -204,13 +205,14 @@ void assign(const FieldRow& row, const Entry& entry, Recipe& recipe) {
 
 void check_together(const Recipe& recipe, bool brake_given) {
   const auto& optimizer = recipe.optimizer;
-  const bool has_probes = optimizer.name == "sadam";
-  if (has_probes && optimizer.directions == "step" && optimizer.statistic != "residual")
+  const bool has_probes = optimizer_of(recipe) == OptimizerKind::sadam;
+  if (has_probes && !go_together(value_named<Directions>(optimizer.directions, "optimizer.directions"),
+                                 value_named<Statistic>(optimizer.statistic, "optimizer.statistic")))
     throw UsageError(fmt::format(
         "optimizer.directions is 'step' and optimizer.statistic is '{}'; along the step there is the "
         "statistic 'residual' only.",
         optimizer.statistic));
-  if (recipe.train.precision != "float32" && recipe.train.device == "cpu")
+  if (precision_of(recipe) != Precision::float32 && recipe.train.device == "cpu")
     throw UsageError(
         fmt::format("train.precision is '{}' and train.device is 'cpu'; a CPU trains in float32: leave it "
                     "out, or use a GPU "

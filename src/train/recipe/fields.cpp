@@ -23,12 +23,17 @@ constexpr Numbers kLessThanOne{.low = 0, .high = 1, .with_high = false};
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a member cannot be put into parentheses
 #define SADAM_FIELD(table, key) #table, #key, [](Recipe & recipe) -> Slot { return &recipe.table.key; }
 
+template <class Enum>
+OneOf one_of() {
+  OneOf choice;
+  for (const auto& each : names_of(Enum{})) choice.names.emplace_back(each.name);
+  return choice;
+}
+
 template <class T>
 Allowed allowed_of(const OptionRange& range) {
   if constexpr (std::is_enum_v<T>) {
-    OneOf choice;
-    for (const auto& each : names_of(T{})) choice.names.emplace_back(each.name);
-    return choice;
+    return one_of<T>();
   } else if constexpr (std::is_same_v<T, bool>) {
     return YesOrNo{};
   } else if constexpr (std::is_same_v<T, double>) {
@@ -64,7 +69,7 @@ std::vector<FieldRow> make_field_table() {
        Integers{0, std::numeric_limits<std::int64_t>::max()},
        "First weights, order of images, dropout and directions"},
 
-      {SADAM_FIELD(model, name), OneOf{{"qatnet", "resnet18"}}, "The network"},
+      {SADAM_FIELD(model, name), one_of<nn::Model>(), "The network"},
       {SADAM_FIELD(model, bits), Integers{2, 8}, "Width of weights and activations, in bits", {"qatnet"}},
       {SADAM_FIELD(model, dropout), kLessThanOne, "Share of the last inputs dropped", {"qatnet"}},
       {SADAM_FIELD(model, weights), AnyText{},
@@ -89,10 +94,10 @@ std::vector<FieldRow> make_field_table() {
        "Steps between checkpoints; 0: one a minute"},
       {SADAM_FIELD(train, evaluate_batch), Integers{1, kMillion}, "Images evaluated at a time"},
       {SADAM_FIELD(train, device), AnyText{.may_be_empty = false}, "cpu, cuda or cuda:N"},
-      {SADAM_FIELD(train, precision), OneOf{{"float32", "tf32", "bf16"}}, "Of a GPU's steps, not probes"},
+      {SADAM_FIELD(train, precision), one_of<Precision>(), "Of a GPU's steps, not probes"},
       {SADAM_FIELD(train, deterministic), YesOrNo{}, "The same bits on every run of a GPU, more slowly"},
 
-      {SADAM_FIELD(schedule, name), OneOf{{"constant", "cosine", "step", "inverse_power"}}, "What lr does"},
+      {SADAM_FIELD(schedule, name), one_of<Schedule>(), "What lr does"},
       {SADAM_FIELD(schedule, warmup), Integers{0, kBillion},
        "Steps over which the learning rate rises from 0"},
       {SADAM_FIELD(schedule, floor), kZeroToOne, "Where it ends, as a fraction of lr", {"cosine"}},
@@ -103,15 +108,14 @@ std::vector<FieldRow> make_field_table() {
        "lr·(1 + t)^(−power), t since the warm-up",
        {"inverse_power"}},
 
-      {SADAM_FIELD(control, kind), OneOf{{"none", "constant", "matched", "shuffled"}},
-       "What multiplies AdamW's step"},
+      {SADAM_FIELD(control, kind), one_of<Control>(), "What multiplies AdamW's step"},
       {SADAM_FIELD(control, run),
        AnyText{},
        "The folder of the S-Adam run that braked",
        {"matched", "shuffled"}},
       {SADAM_FIELD(control, brake), kZeroToOne, "The factor; matched fills it in", {"constant", "matched"}},
 
-      {SADAM_FIELD(optimizer, name), OneOf{{"sadam", "adamw", "prox_sgd"}}, "The optimizer"},
+      {SADAM_FIELD(optimizer, name), one_of<OptimizerKind>(), "The optimizer"},
       {SADAM_FIELD(optimizer, preset),
        OneOf{{"default", "paper", "reference"}},
        "Fields you do not set",

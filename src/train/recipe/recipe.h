@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "step/option_names.h"
+#include "train/recipe/choices.h"
 
 namespace sadam::train {
 
@@ -109,5 +110,18 @@ struct Recipe {
 
   bool operator==(const Recipe&) const = default;
 };
+
+inline nn::Model model_of(const Recipe& recipe) {
+  return value_named<nn::Model>(recipe.model.name, "model.name");
+}
+inline Control control_of(const Recipe& recipe) {
+  return value_named<Control>(recipe.control.kind, "control.kind");
+}
+inline OptimizerKind optimizer_of(const Recipe& recipe) {
+  return value_named<OptimizerKind>(recipe.optimizer.name, "optimizer.name");
+}
+inline Precision precision_of(const Recipe& recipe) {
+  return value_named<Precision>(recipe.train.precision, "train.precision");
+}
 
 }  // namespace sadam::train

@@ -116,7 +116,7 @@ std::string RecipeSource::where(std::string_view field) const {
 #define SADAM_SET(name, value) optimizer.name = in_recipe(value);
 
 void fill_in_preset(OptimizerRecipe& optimizer) {
-  if (optimizer.name == "prox_sgd") optimizer.lr = kProxLearningRate;
+  if (optimizer.name == name_of(OptimizerKind::prox_sgd)) optimizer.lr = kProxLearningRate;
   if (optimizer.preset == "paper") {
     SADAM_PAPER_PRESET(SADAM_SET)
   } else if (optimizer.preset == "reference") {
