@@ -13,6 +13,7 @@
 
 #include "step/copies.h"
 #include "step/passes.h"
+#include "support/target_scope.h"
 #include "tables.h"
 #include "workload.h"
 
@@ -20,21 +21,6 @@ namespace sadam::bench {
 namespace {
 
 constexpr double kRadius = 0.01;
-
-// Sends every kernel to one instruction set while it lives.
-class TargetScope {
- public:
-  explicit TargetScope(std::int64_t target) { choose(target); }
-  ~TargetScope() { choose(0); }
-  TargetScope(const TargetScope&) = delete;
-  TargetScope& operator=(const TargetScope&) = delete;
-
- private:
-  static void choose(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
 
 // One unit vector over all tensors, as `sphere` and `rademacher` make it.
 void naive_sphere(const std::vector<at::Tensor>& parameters) {
@@ -145,7 +131,7 @@ void add_rows(Report& report, const Settings& settings, const Scale& scale,
   if (parameters.size() > 1) variants.push_back({"naive per tensor", [&] { naive_per_tensor(parameters); }});
   for (const auto& row : rows)
     variants.push_back({name_of(row), [&row] {
-                          const TargetScope scope(row.target);
+                          const kernels::TargetScope scope(row.target);
                           row.ours.run();
                         }});
   const auto times = time_in_turns(variants, scale.rounds, scale.calls);

@@ -12,23 +12,9 @@
 
 #include "kernels/kernels.h"
 #include "kernels/random_values.h"
+#include "support/target_scope.h"
 
 namespace sadam::kernels {
-
-/// Sends every kernel to one instruction set while it lives.
-class TargetScope {
- public:
-  explicit TargetScope(std::int64_t target) { choose(target); }
-  ~TargetScope() { choose(0); }
-  TargetScope(const TargetScope&) = delete;
-  TargetScope& operator=(const TargetScope&) = delete;
-
- private:
-  static void choose(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
 
 class EveryTarget : public testing::TestWithParam<std::int64_t> {
  private:
