@@ -1,6 +1,7 @@
 #include "report/comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "base/quantities.h"
 #include "base/usage_error.h"
 #include "report/recipe_values.h"
+#include "report/statistics.h"
 #include "train/recipe/source.h"
 
 namespace sadam::report {
@@ -198,6 +200,15 @@ std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
       row("memory", "peak memory", size, [](Run run) { return run.peak_memory; }),
       row("epochs", "epochs done", whole_or_not, [](Run run) { return std::optional(run.epochs_done); }),
   };
+  const auto watched = [&](const char* key, const char* title, std::optional<double> RunSummary::*field) {
+    results.push_back(row(key, title, digits(3), [=](Run run) { return run.*field; }));
+    results.back().only_if_any = true;
+  };
+  watched("chatter", "chatter, last epoch", &RunSummary::chatter);
+  watched("flips", "signs flipped, last epoch", &RunSummary::flips);
+  results.push_back(row("regimes", "changes of ρ's level", whole_or_not,
+                        [](Run run) { return std::optional(run.regime_changes); }));
+  results.back().only_if_any = true;
   const auto count = [&](const char* key, const char* title, std::int64_t train::StepCounts::*field) {
     results.push_back(
         row(key, title, whole_or_not, [=](Run run) { return std::optional(run.counts.*field); }));
@@ -259,6 +270,45 @@ Comparison compare(std::vector<RunSummary> runs, bool by_seed) {
   result.accuracy = accuracy_of(result.entrants);
   result.warnings = warnings_about(result.entrants);
   return result;
+}
+
+TextTable generalisation(const std::vector<RunSummary>& runs) {
+  constexpr std::size_t kLeast = 4;  // fewer have no interval
+  struct Quantity {
+    const char* key;
+    const char* title;
+    std::optional<double> RunSummary::*field;
+  };
+  constexpr std::array<Quantity, 4> kQuantities = {
+      {{"lgi", "mean ρ", &RunSummary::mean_lgi},
+       {"brake", "mean brake", &RunSummary::mean_brake},
+       {"chatter", "chatter, last epoch", &RunSummary::chatter},
+       {"flips", "signs flipped, last epoch", &RunSummary::flips}}};
+  TextTable table;
+  table.columns = {{"quantity", "with the gap in loss"},
+                   {"runs", "runs", Align::right},
+                   {"correlation", "rank correlation", Align::right},
+                   {"low", "from", Align::right},
+                   {"high", "to", Align::right}};
+  for (const auto& quantity : kQuantities) {
+    std::vector<double> values;
+    std::vector<double> gaps;
+    for (const auto& run : runs) {
+      const auto value = run.*quantity.field;
+      if (!value || !run.last_gap || !std::isfinite(*value) || !std::isfinite(*run.last_gap)) continue;
+      values.push_back(*value);
+      gaps.push_back(*run.last_gap);
+    }
+    if (values.size() < kLeast) continue;
+    const auto found = rank_correlation(values, gaps);
+    table.add({Cell(Value(quantity.key), quantity.title), Cell::count(static_cast<std::int64_t>(gaps.size())),
+               Cell::number(found.value, 2), Cell::number(found.low, 2), Cell::number(found.high, 2)});
+  }
+  if (table.rows.empty())
+    throw UsageError(
+        "fewer than 4 of these runs have an epoch and a ρ, a brake or chattering (--set watch.chatter=50): "
+        "train more of them.");
+  return table;
 }
 
 }  // namespace sadam::report

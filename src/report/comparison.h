@@ -47,6 +47,11 @@ struct Comparison {
 /// that names the two runs if a seed comes twice in an entrant.
 Comparison compare(std::vector<RunSummary> runs, bool by_seed);
 
+/// Whether unstable runs generalise worse: the rank correlation, over runs, of what was measured along the
+/// way (mean ρ, mean brake, chattering) with the gap between test and training loss in the last epoch. A row
+/// for each quantity that at least 4 runs have; throws a UsageError if there is none.
+TextTable generalisation(const std::vector<RunSummary>& runs);
+
 /// One table: recipes, results, accuracies. `width` as for tables.
 std::string to_text(const Comparison& comparison, std::size_t width = 0);
 /// The same, a column an entrant; with `by_seed` two more: deviations, and how many runs each is of.

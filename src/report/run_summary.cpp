@@ -8,6 +8,7 @@
 #include <sadam/error.h>
 
 #include "base/usage_error.h"
+#include "report/statistics.h"
 #include "train/checkpoint.h"
 #include "train/recipe/source.h"
 
@@ -36,6 +37,22 @@ void take_steps(RunSummary& run, const std::vector<train::StepEvent>& steps) {
   if (run.counts.probed > 0) run.mean_lgi = lgi / count;
 }
 
+/// After the epochs.
+void take_chatter(RunSummary& run, const std::vector<train::ChatterEvent>& windows) {
+  const auto count = run.epochs.size();
+  const auto first = count < 2 ? 0 : run.epochs[count - 2].step;
+  std::vector<double> chatter;
+  std::vector<double> flips;
+  for (const auto& window : windows) {
+    if (window.step <= first) continue;
+    chatter.push_back(window.chatter);
+    flips.push_back(window.flips);
+  }
+  if (chatter.empty()) return;
+  run.chatter = mean(chatter);
+  run.flips = mean(flips);
+}
+
 bool has_brake(const train::Recipe& recipe) {
   return train::optimizer_of(recipe) == train::OptimizerKind::sadam ||
          train::control_of(recipe) != train::Control::none;
@@ -55,6 +72,7 @@ void take_epochs(RunSummary& run, std::vector<train::EpochEvent> epochs) {
   run.epochs_done = last.epoch;
   run.last_accuracy = last.test_accuracy;
   run.last_test_loss = last.test_loss;
+  run.last_gap = last.test_loss - last.train_loss;
   run.train_seconds = last.train_seconds;
   run.evaluate_seconds = last.evaluate_seconds;
   if (last.step > 0) run.seconds_per_step = last.train_seconds / static_cast<double>(last.step);
@@ -159,6 +177,8 @@ RunSummary summarise(const train::RunPaths& paths, std::string name) {
       auto events = train::read_events(paths.events());
       take_steps(run, events.steps);
       take_epochs(run, std::move(events.epochs));
+      take_chatter(run, events.chatter);
+      run.regime_changes = static_cast<std::int64_t>(events.regimes.size());
       run.diverged = has_diverged(run, events.steps);
       cut_line = events.cut_line;
     }

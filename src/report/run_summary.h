@@ -38,6 +38,10 @@ struct RunSummary {
   /// S-Adam nor a control.
   std::optional<double> mean_brake;
   std::optional<double> mean_lgi;  ///< over all steps; none where no step probed
+  std::optional<double> last_gap;  ///< test loss less training loss in the last epoch
+  std::optional<double> chatter;   ///< mean over the windows of the last epoch, where it was watched
+  std::optional<double> flips;     ///< the same
+  std::int64_t regime_changes = 0;
   std::optional<double> train_seconds;
   std::optional<double> evaluate_seconds;
   std::optional<double> seconds_per_step;   ///< evaluation left out

@@ -1,6 +1,7 @@
 // What several runs of one recipe say together.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -10,6 +11,7 @@
 #include <type_traits>
 
 #include "base/quantities.h"
+#include "base/ranks.h"
 
 namespace sadam::report {
 
@@ -43,6 +45,35 @@ requires std::is_invocable_r_v<std::string, Format, double> std::string with_dev
 /// "15.96 ± 0.29", with so many digits after the point.
 inline std::string with_deviation(std::span<const double> values, int digits) {
   return with_deviation(values, [digits](double value) { return base::decimal(value, digits); });
+}
+
+/// Spearman's rank correlation, with an interval that holds the true one in 95 of 100 cases (Bonett and
+/// Wright's). Without an order, as of equal numbers, it is 0 and may be anything.
+struct RankCorrelation {
+  double value = 0;
+  double low = -1;
+  double high = 1;
+};
+
+/// Of pairs (xᵢ, yᵢ), at least 4. Equal numbers share their rank.
+inline RankCorrelation rank_correlation(std::span<const double> x, std::span<const double> y) {
+  const auto a = base::ranks_of(x);
+  const auto b = base::ranks_of(y);
+  const double middle = mean(a);
+  double both = 0;
+  double of_a = 0;
+  double of_b = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    both += (a[i] - middle) * (b[i] - middle);
+    of_a += (a[i] - middle) * (a[i] - middle);
+    of_b += (b[i] - middle) * (b[i] - middle);
+  }
+  if (of_a <= 0 || of_b <= 0) return {};
+  const double r = std::clamp(both / std::sqrt(of_a * of_b), -1.0, 1.0);
+  // The transformation has no place for ±1 itself: as near as one exchange of neighbours.
+  const double inside = std::clamp(r, -0.9999, 0.9999);
+  const double width = 1.959964 * std::sqrt((1 + r * r / 2) / (static_cast<double>(a.size()) - 3));
+  return {r, std::tanh(std::atanh(inside) - width), std::tanh(std::atanh(inside) + width)};
 }
 
 }  // namespace sadam::report

@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "lab/chatter.h"
+#include "lab/regimes.h"
 #include "nn/classifier.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
@@ -67,6 +69,7 @@ class Run {
   /// Writes the events of steps whose numbers are known; of all that were taken, if asked.
   void write_events(bool all);
   void write_event(const StepSummary& summary);
+  void write_chatter(std::int64_t step);
   bool finish_epoch();
   /// Of this epoch.
   std::int64_t steps_taken() const {
@@ -93,7 +96,9 @@ class Run {
   Position position_;
   std::optional<EventWriter> events_;
   std::optional<TensorBoardWriter> tensorboard_;
-  std::deque<double> pending_;  // learning rates of the steps whose events are to be written
+  std::optional<lab::LevelDetector> regimes_;  // of ρ
+  std::deque<lab::Chattering> windows_;        // whose events are to be written
+  std::deque<double> pending_;                 // learning rates of the steps whose events are to be written
   std::optional<Deterministic> deterministic_;
   std::optional<TrainingPrecision> precision_;
   Clock::time_point saved_at_ = Clock::now();
@@ -138,6 +143,12 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   position_.recipe = to_toml(recipe_);
   tensorboard_.emplace(paths_.tensorboard_file(), position_.tensorboard.bytes);
   events_.emplace(paths_.events(), position_.events.bytes);
+  if (recipe_.watch.regimes > 0) {
+    regimes_.emplace(recipe_.watch.regimes);
+    // What it has seen is in the events: it goes on as if it had never stopped.
+    for (const auto& step : read_events(paths_.events()).steps)
+      if (step.probed) regimes_->add(step.lgi);
+  }
   if (!network.replaced.empty())
     note(fmt::format("the last layer starts anew, because {} has one for other classes",
                      recipe_.model.weights));
@@ -187,6 +198,10 @@ void Run::write_events(bool all) {
   const auto start = Clock::now();
   const auto summaries = training_->optimizer().take_summaries();
   position_.train_seconds += seconds_since(start);  // on a GPU this waits for the steps
+  if (auto* const meter = training_->chatter()) {
+    const auto ended = meter->take();
+    windows_.insert(windows_.end(), ended.begin(), ended.end());
+  }
   for (const auto& summary : summaries) write_event(summary);
 }
 
@@ -220,7 +235,24 @@ void Run::write_event(const StepSummary& summary) {
     tensorboard_->scalar("probe/lgi", event.step, event.lgi, now);
     tensorboard_->scalar("probe/brake", event.step, event.brake, now);
   }
+  if (recipe_.watch.chatter > 0 && event.step % recipe_.watch.chatter == 0) write_chatter(event.step);
+  if (regimes_ && event.probed) {
+    if (const auto change = regimes_->add(event.lgi)) {
+      events_->write(RegimeEvent{event.step, change->before, change->after, change->score});
+      progress_.note(
+          fmt::format("step {}: ρ went from {:.3f} to {:.3f}", event.step, change->before, change->after));
+    }
+  }
   progress_.step(event, position_.train_seconds);
+}
+
+void Run::write_chatter(std::int64_t step) {
+  const auto window = windows_.front();
+  windows_.pop_front();
+  events_->write(ChatterEvent{step, recipe_.watch.chatter, window.chatter, window.flips});
+  const double now = wall_time();
+  tensorboard_->scalar("path/chatter", step, window.chatter, now);
+  tensorboard_->scalar("path/flips", step, window.flips, now);
 }
 
 // Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.

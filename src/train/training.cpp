@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/quantities.h"
+#include "lab/chatter.h"
 #include "nn/classifier.h"
 #include "step/option_names.h"
 #include "train/feed.h"
@@ -103,6 +104,8 @@ Training::Training(Objective objective, const Recipe& recipe, std::vector<double
       braked_(!brakes_.empty() || control_of(recipe) != Control::none),
       clip_(recipe.train.clip) {
   optimizer_ = make_optimizer(*objective_.module, recipe, braked_);
+  if (recipe.watch.chatter > 0)
+    chatter_ = std::make_unique<lab::ChatterMeter>(objective_.module->parameters(), recipe.watch.chatter);
   // What is clipped or accumulated is no one graph.
   if (is_on_gpu(*objective_.module) && clip_ == 0 && recipe.train.accumulate == 1)
     graphed_ = std::make_unique<GraphedStep>(objective_.module, *optimizer_, objective_.loss, GraphOptions(),
@@ -124,6 +127,7 @@ void Training::step(const std::vector<TensorBatch>& batches, double lr) {
     if (clip_ > 0) request.before_update = [this] { clip_gradients(); };
     optimizer_->step(request);
   }
+  if (chatter_) chatter_->step();
 }
 
 std::vector<std::function<at::Tensor()>> Training::losses_of(const std::vector<TensorBatch>& batches) const {
@@ -170,6 +174,10 @@ std::string Training::way_of_stepping() const {
 void Training::save(torch::serialize::OutputArchive& archive) const {
   optimizer_->save(archive);
   if (braked_) archive.write("brakes", c10::IValue(brakes_));
+  if (!chatter_) return;
+  torch::serialize::OutputArchive chatter;
+  chatter_->save(chatter);
+  archive.write("chatter", chatter);
 }
 
 void Training::load(torch::serialize::InputArchive& archive) {
@@ -179,6 +187,10 @@ void Training::load(torch::serialize::InputArchive& archive) {
   if (braked_ && archive.try_read("brakes", brakes)) brakes_ = brakes.toDoubleVector();
   if (braked_ && brakes_.empty())
     throw Error("the checkpoint has no brakes and is of another run: start this one anew.");
+  if (!chatter_) return;
+  torch::serialize::InputArchive chatter;
+  archive.read("chatter", chatter);
+  chatter_->load(chatter);
 }
 
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {

@@ -30,6 +30,9 @@ namespace sadam {
 class GraphedStep;
 class Optimizer;
 }  // namespace sadam
+namespace sadam::lab {
+class ChatterMeter;
+}
 namespace sadam::nn {
 class Classifier;
 }
@@ -64,6 +67,8 @@ class Training {
   void step(const std::vector<TensorBatch>& batches, double lr);
 
   Optimizer& optimizer() { return *optimizer_; }
+  /// Where the recipe asks for it; else null.
+  lab::ChatterMeter* chatter() { return chatter_.get(); }
 
   /// How the last step was taken, for the run's record; "" on the CPU, where there is but one way.
   std::string way_of_stepping() const;
@@ -78,6 +83,7 @@ class Training {
 
   Objective objective_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<lab::ChatterMeter> chatter_;
   std::vector<double> brakes_;
   bool braked_;  ///< by `brakes_`, which are still to be loaded if there are none
   double clip_;

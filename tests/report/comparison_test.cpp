@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sadam/error.h>
 
+#include <fmt/format.h>
+
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/usage_error.h"
@@ -189,6 +192,35 @@ TEST_F(ComparisonTest, StopsAtADamagedRun) {
   write_seeds();
   append(paths("adamw-41").events(), "rubbish\n");
   EXPECT_THROW(compare_named({"adamw-41", "sadam-42"}), Error);
+}
+
+// Four runs whose gap falls with ρ, and a fifth without an epoch.
+TEST_F(ComparisonTest, RelatesInstabilityToTheGapBetweenTestAndTrainingLoss) {
+  for (int i = 0; i < 5; ++i) {
+    const auto run = paths(fmt::format("run-{}", i));
+    std::filesystem::create_directories(run.folder);
+    std::ofstream(run.recipe()) << train::to_toml(recipe_with({"train.epochs=1"}));
+    train::StepEvent step;
+    step.step = 1;
+    step.probed = true;
+    step.lgi = 0.1 * i;
+    step.brake = 0.5;
+    append(run.events(), train::to_line(step));
+    append(run.events(), train::to_line(train::ChatterEvent{1, 1, 0.2 * i, 0.5}));
+    if (i == 4) continue;
+    train::EpochEvent epoch;
+    epoch.epoch = 1;
+    epoch.step = 1;
+    epoch.train_loss = 1;
+    epoch.test_loss = 3 - i;
+    append(run.events(), train::to_line(epoch));
+  }
+  const auto csv = to_csv(generalisation(summarise_all(root_)));
+  EXPECT_NE(csv.find("\nlgi,4,-1,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\nbrake,4,0,-1,1\n"), std::string::npos) << "equal brakes have no order: " << csv;
+  EXPECT_NE(csv.find("\nchatter,4,-1,"), std::string::npos) << csv;
+  EXPECT_TRUE(
+      sadam::testing::says(sadam::testing::refusal<UsageError>([] { generalisation({}); }), "fewer than 4"));
 }
 
 }  // namespace

@@ -49,6 +49,17 @@ inline void expect_same_events(const train::EventFile& a, const train::EventFile
     EXPECT_EQ(a.epochs[i].train_loss, b.epochs[i].train_loss) << "epoch " << i;
     EXPECT_EQ(a.epochs[i].test_accuracy, b.epochs[i].test_accuracy) << "epoch " << i;
   }
+  ASSERT_EQ(a.chatter.size(), b.chatter.size());
+  for (std::size_t i = 0; i < a.chatter.size(); ++i) {
+    EXPECT_EQ(a.chatter[i].step, b.chatter[i].step);
+    EXPECT_EQ(a.chatter[i].chatter, b.chatter[i].chatter) << "window " << i;
+    EXPECT_EQ(a.chatter[i].flips, b.chatter[i].flips) << "window " << i;
+  }
+  ASSERT_EQ(a.regimes.size(), b.regimes.size());
+  for (std::size_t i = 0; i < a.regimes.size(); ++i) {
+    EXPECT_EQ(a.regimes[i].step, b.regimes[i].step);
+    EXPECT_EQ(a.regimes[i].score, b.regimes[i].score) << "change " << i;
+  }
 }
 
 /// Asks a run on the CPU to stop, as Ctrl-C does, after so many steps and ends of epochs; with 0, before

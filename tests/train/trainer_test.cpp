@@ -58,6 +58,7 @@ TEST(Trainer, ARunStoppedAgainAndAgainEndsAsOneThatWasNot) {
     recipe.optimizer.name = optimizer;
     recipe.optimizer.interval = 2;
     recipe.schedule.name = "cosine";
+    recipe.watch.chatter = 4;  // windows that end within epochs and are cut by stops
     const auto whole = whole_run(folder / (std::string(optimizer) + "-whole"), recipe);
     DataSets data;
     const auto made = begin_run(folder / optimizer, recipe, data);
@@ -73,6 +74,52 @@ TEST(Trainer, ARunStoppedAgainAndAgainEndsAsOneThatWasNot) {
     EXPECT_EQ(continue_run(made, {}), Outcome::was_finished);
     expect_same_events(read_events(made.paths().events()), whole);
   }
+}
+
+TEST(Trainer, WatchesHowMuchTheWeightsGoBackAndForth) {
+  const TemporaryFolder folder;
+  auto recipe = small_recipe(2);
+  recipe.watch.chatter = 3;
+  const auto watched = whole_run(folder / "watched", recipe);
+  ASSERT_EQ(watched.chatter.size(), 2U);  // of 8 steps
+  EXPECT_EQ(watched.chatter[0].step, 3);
+  EXPECT_EQ(watched.chatter[1].step, 6);
+  for (const auto& window : watched.chatter) {
+    EXPECT_EQ(window.window, 3);
+    EXPECT_GT(window.chatter, 0);
+    EXPECT_LT(window.chatter, 1);
+    EXPECT_GT(window.flips, 0);
+    EXPECT_LT(window.flips, 1);
+  }
+  // Watching changes nothing.
+  recipe.watch.chatter = 0;
+  auto plain = whole_run(folder / "plain", recipe);
+  EXPECT_TRUE(plain.chatter.empty());
+  plain.chatter = watched.chatter;
+  expect_same_events(plain, watched);
+}
+
+// Along the step the residual grows with the step: a warm-up is a change of level.
+TEST(Trainer, NoticesWhereInstabilityChangesAndGoesOnNoticingAfterAStop) {
+  const TemporaryFolder folder;
+  auto recipe = small_recipe(20);
+  recipe.optimizer.directions = "step";
+  recipe.optimizer.statistic = "residual";
+  recipe.optimizer.lr = 0.02;
+  recipe.schedule.name = "step";
+  recipe.schedule.every = 12;
+  recipe.schedule.factor = 1e-3;
+  recipe.watch.regimes = 1;
+  const auto whole = whole_run(folder / "whole", recipe);
+  ASSERT_FALSE(whole.regimes.empty());
+  EXPECT_GT(whole.regimes.back().step, 48);  // twelve epochs of four steps
+  EXPECT_LT(whole.regimes.back().after, whole.regimes.back().before);
+  DataSets data;
+  const auto made = begin_run(folder / "stopped", recipe, data);
+  sadam::testing::StopAfter stop(55);
+  ASSERT_EQ(continue_run(made, stop.options()), Outcome::stopped);
+  ASSERT_EQ(continue_run(made, {}), Outcome::finished);
+  expect_same_events(read_events(made.paths().events()), whole);
 }
 
 // With steps too small to change a weight, the loss of an accumulated step is the mean of its batches' losses

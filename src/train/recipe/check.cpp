@@ -218,6 +218,8 @@ void check_together(const Recipe& recipe, bool brake_given) {
                     "out, or use a GPU "
                     "(--device cuda).",
                     recipe.train.precision));
+  if (recipe.watch.chatter == 1)
+    throw UsageError("watch.chatter is 1; going back and forth takes at least 2 steps.");
   check_control(recipe, brake_given);
 }
 

@@ -97,6 +97,11 @@ std::vector<FieldRow> make_field_table() {
       {SADAM_FIELD(train, precision), one_of<Precision>(), "Of a GPU's steps, not probes"},
       {SADAM_FIELD(train, deterministic), YesOrNo{}, "The same bits on every run of a GPU, more slowly"},
 
+      {SADAM_FIELD(watch, chatter), Integers{0, kMillion},
+       "Steps over which chattering is measured, at least 2; 0: never"},
+      {SADAM_FIELD(watch, regimes), Integers{0, kMillion},
+       "Steps in a block by which changes of ρ are noticed; 0: never"},
+
       {SADAM_FIELD(schedule, name), one_of<Schedule>(), "What lr does"},
       {SADAM_FIELD(schedule, warmup), Integers{0, kBillion},
        "Steps over which the learning rate rises from 0"},

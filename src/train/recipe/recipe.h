@@ -87,6 +87,16 @@ struct OptimizerRecipe {
   bool operator==(const OptimizerRecipe&) const = default;
 };
 
+/// What is measured along the way; decides nothing about how the run goes.
+struct WatchRecipe {
+  std::int64_t chatter =
+      0;  ///< steps in a window over which chattering is measured (lab/chatter.h); 0: never
+  std::int64_t regimes =
+      0;  ///< steps in a block, by which changes of ρ are noticed (lab/regimes.h); 0: never
+
+  bool operator==(const WatchRecipe&) const = default;
+};
+
 /// AdamW with the brakes of another run: what is left of S-Adam's effect when the brake no longer answers to
 /// the loss.
 struct ControlRecipe {
@@ -104,6 +114,7 @@ struct Recipe {
   ModelRecipe model;
   DataRecipe data;
   TrainRecipe train;
+  WatchRecipe watch;
   ScheduleRecipe schedule;
   OptimizerRecipe optimizer;
   ControlRecipe control;

@@ -22,6 +22,10 @@ constexpr const char* kNameOf<StepEvent> = "step";
 template <>
 constexpr const char* kNameOf<EpochEvent> = "epoch";
 template <>
+constexpr const char* kNameOf<ChatterEvent> = "chatter";
+template <>
+constexpr const char* kNameOf<RegimeEvent> = "regime";
+template <>
 constexpr const char* kNameOf<NoteEvent> = "note";
 
 // Calls visit(name, member) for each field, in the order in which they are written: once for the reader and
@@ -52,6 +56,16 @@ void visit_fields(AnyEvent& event, const Visit& visit) {
     visit("train_seconds", event.train_seconds);
     visit("evaluate_seconds", event.evaluate_seconds);
     visit("peak_memory", event.peak_memory);
+  } else if constexpr (std::is_same_v<Kind, ChatterEvent>) {
+    visit("step", event.step);
+    visit("window", event.window);
+    visit("chatter", event.chatter);
+    visit("flips", event.flips);
+  } else if constexpr (std::is_same_v<Kind, RegimeEvent>) {
+    visit("step", event.step);
+    visit("before", event.before);
+    visit("after", event.after);
+    visit("score", event.score);
   } else {
     static_assert(std::is_same_v<Kind, NoteEvent>);
     visit("text", event.text);
@@ -69,6 +83,8 @@ void read_line(std::string_view line, EventFile& file) {
   };
   read_into(file.steps);
   read_into(file.epochs);
+  read_into(file.chatter);
+  read_into(file.regimes);
   read_into(file.notes);
 }
 

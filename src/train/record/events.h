@@ -46,11 +46,27 @@ struct EpochEvent {
   std::int64_t peak_memory = 0;  ///< of the process so far, in bytes. May differ between runs too
 };
 
+/// How much the weights went back and forth (lab/chatter.h) in the steps of a window; after its last step.
+struct ChatterEvent {
+  std::int64_t step = 0;    ///< the last of the window
+  std::int64_t window = 0;  ///< steps
+  double chatter = 0;       ///< 1 − net displacement / length of the path
+  double flips = 0;         ///< share of coordinates whose update changed its sign
+};
+
+/// ρ changed its level (lab/regimes.h).
+struct RegimeEvent {
+  std::int64_t step = 0;  ///< where it was noticed
+  double before = 0;      ///< mean ρ until then
+  double after = 0;       ///< mean ρ of the blocks that raised the alarm
+  double score = 0;       ///< in standard deviations of the rank sum; above 0: it rose
+};
+
 struct NoteEvent {
   std::string text;
 };
 
-using Event = std::variant<StepEvent, EpochEvent, NoteEvent>;
+using Event = std::variant<StepEvent, EpochEvent, ChatterEvent, RegimeEvent, NoteEvent>;
 
 /// The line, with its line feed.
 std::string to_line(const Event& event);
@@ -58,6 +74,8 @@ std::string to_line(const Event& event);
 struct EventFile {
   std::vector<StepEvent> steps;
   std::vector<EpochEvent> epochs;
+  std::vector<ChatterEvent> chatter;
+  std::vector<RegimeEvent> regimes;
   std::vector<NoteEvent> notes;
   /// The number of the last line if it has no line feed: a run that was killed while it wrote. It is not
   /// read.

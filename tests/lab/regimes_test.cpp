@@ -1,0 +1,81 @@
+#include "lab/regimes.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+namespace sadam::lab {
+namespace {
+
+using Stream = std::function<double(std::mt19937&)>;
+
+/// How many of `streams` streams of `length` numbers raise an alarm.
+int alarms(const Stream& stream, int streams, int length, std::int64_t block) {
+  int raised = 0;
+  for (int seed = 0; seed < streams; ++seed) {
+    std::mt19937 engine(static_cast<unsigned>(seed));
+    LevelDetector detector(block);
+    bool alarm = false;
+    for (int i = 0; i < length; ++i) alarm = detector.add(stream(engine)) || alarm;
+    raised += alarm;
+  }
+  return raised;
+}
+
+// About one false alarm in 100 000 blocks, whatever the distribution: of 200 streams of 500 blocks, one or
+// so.
+TEST(LevelDetector, RaisesFewFalseAlarmsWhateverTheDistribution) {
+  const Stream normal = [](auto& engine) { return std::normal_distribution<>()(engine); };
+  const Stream heavy = [](auto& engine) { return std::cauchy_distribution<>()(engine); };
+  const Stream coin = [](auto& engine) { return std::bernoulli_distribution(0.3)(engine) ? 1.0 : 0.0; };
+  EXPECT_LE(alarms(normal, 200, 500, 1), 6);
+  EXPECT_LE(alarms(heavy, 200, 500, 1), 6);
+  EXPECT_LE(alarms(coin, 200, 500, 1), 6);
+}
+
+// Neighbours that depend on each other are what blocks are for: half of each number is that before it.
+TEST(LevelDetector, BlocksTakeOutWhatNeighboursHaveInCommon) {
+  double last = 0;
+  const Stream dependent = [&](auto& engine) {
+    return last = 0.5 * last + std::normal_distribution<>()(engine);
+  };
+  EXPECT_LE(alarms(dependent, 100, 10'000, 20), 4);
+  EXPECT_GT(alarms(dependent, 20, 2'000, 1), 10) << "without blocks they are taken for changes";
+}
+
+TEST(LevelDetector, FindsAChangeOfTwoDeviationsWithinTwentyNumbers) {
+  for (const double shift : {2.0, -2.0}) {
+    int found = 0;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+      std::mt19937 engine(seed);
+      std::normal_distribution<> noise;
+      LevelDetector detector(1);
+      for (int i = 0; i < 100; ++i) detector.add(noise(engine));
+      for (int i = 0; i < 20; ++i) {
+        const auto change = detector.add(noise(engine) + shift);
+        if (!change) continue;
+        ++found;
+        EXPECT_NEAR(change->before, 0, 0.8);
+        EXPECT_NEAR(change->after, shift, 1.5);
+        EXPECT_EQ(change->score > 0, shift > 0);
+        break;
+      }
+    }
+    EXPECT_GE(found, 190) << shift;
+  }
+}
+
+TEST(LevelDetector, OfEqualNumbersAndOnesThatAreNotFiniteSaysNothing) {
+  LevelDetector detector(2);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(detector.add(0.5));
+    EXPECT_FALSE(detector.add(std::numeric_limits<double>::quiet_NaN()));
+    EXPECT_FALSE(detector.add(std::numeric_limits<double>::infinity()));
+  }
+}
+
+}  // namespace
+}  // namespace sadam::lab
