@@ -7,6 +7,7 @@
 #include <sadam/error.h>
 #include <sadam/graphed_step.h>
 #include <sadam/optimizer.h>
+#include <sadam/probe_model.h>
 #include <sadam/prox_sgd.h>
 #include <sadam/s_adam.h>
 #include <sadam/step_summary.h>

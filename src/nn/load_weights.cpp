@@ -168,6 +168,8 @@ at::ScalarType scalar_type(weights::DType dtype) {
   throw std::logic_error("a type of numbers that weight files cannot have");
 }
 
+}  // namespace
+
 at::Tensor tensor_of(const weights::Tensor& from) {
   const auto type = scalar_type(from.dtype);
   auto tensor = at::empty(from.shape, at::TensorOptions(type));
@@ -183,8 +185,6 @@ at::Tensor tensor_of(const weights::Tensor& from) {
   }
   return tensor;
 }
-
-}  // namespace
 
 std::vector<std::string> load_weights(torch::nn::Module& model, const weights::TensorFile& file,
                                       const LoadOptions& options) {

@@ -1,6 +1,8 @@
 // Weights from a file into a network, and back.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstddef>
 #include <map>
 #include <string>
@@ -26,6 +28,9 @@ struct LoadOptions {
 /// the file does not fit; the model is then untouched.
 std::vector<std::string> load_weights(torch::nn::Module& model, const weights::TensorFile& file,
                                       const LoadOptions& options = {});
+
+/// One tensor of a file; half precision becomes float32.
+at::Tensor tensor_of(const weights::Tensor& from);
 
 /// A safetensors file of all parameters and buffers: float32, and int64 for integers and for
 /// num_batches_tracked.

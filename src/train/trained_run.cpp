@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sadam/error.h>
 #include <torch/nn/module.h>
+#include <torch/utils.h>
 
 #include "base/usage_error.h"
 #include "nn/classifier.h"
@@ -70,6 +71,23 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
   });
   if (!result) return std::nullopt;
   return RunEvaluation{*result, network.position.step(), network.position.epoch};
+}
+
+NetworkAndBatch network_and_batch(const RunPaths& paths, const Recipe& recipe) {
+  auto settled = recipe;
+  settled.train.threads = use_threads(recipe.train.threads);
+  const auto data = DataSets().open(recipe.data);
+  const auto device = device_named(recipe.train.device);
+  torch::manual_seed(static_cast<std::uint64_t>(recipe.seed));
+  NetworkAndBatch found{network_of(paths, recipe, data).classifier, {}};
+  auto& module = found.network->module();
+  module.to(device);
+  module.train();
+  const auto feed = open_passing_feed(data.train, loader_options(settled, data, true), device);
+  feed->start(0);
+  const auto objective = objective_of(*found.network);
+  for (const auto& tensor : objective.prepare(feed->next().front())) found.batch.push_back(tensor.clone());
+  return found;
 }
 
 std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe) {

@@ -24,6 +24,14 @@ struct RunEvaluation : Evaluation {
 std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& recipe,
                                           const std::atomic<bool>* stop);
 
+/// A trained network in training mode, where `recipe.train.device` says, and one batch of its training set.
+struct NetworkAndBatch {
+  std::unique_ptr<nn::Classifier> network;
+  TensorBatch batch;  ///< prepared
+};
+/// From the last checkpoint of a run, or from `recipe.model.weights`, as `evaluate_run` takes them.
+NetworkAndBatch network_and_batch(const RunPaths& paths, const Recipe& recipe);
+
 /// The last checkpoint's weights as a safetensors file, with the recipe as metadata.
 std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe);
 
