@@ -36,6 +36,7 @@ paper lacks. Run it again to see the table: nothing is trained twice.
   table3   ResNet-18 at batch size 2
   table4   ResNet-18 at batch sizes 4, 16 and 64
   table5   learning rates
+  learning-rates  ours: what a wrong rate costs, constant and cosine
   curves   accuracy and loss by epoch
 
 Every S-Adam row gets three controls, with the same seeds:
@@ -103,7 +104,7 @@ void add_reproduce(CLI::App& app) {
   auto arguments = std::make_shared<ReproduceArguments>();
   auto& request = arguments->request;
   auto& command = add_command(app, "reproduce", kReproduceHelp);
-  command.add_option("table", arguments->table, "table1 to table5, curves, or a TOML file")->required();
+  command.add_option("table", arguments->table, "table1 to table5, learning-rates, curves, or a TOML file")->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");
   command

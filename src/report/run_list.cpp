@@ -81,6 +81,11 @@ std::vector<RunColumn> run_columns() {
        Brief::no,
        [](Run run) { return number_cell(run.last_test_loss, 4); }},
       {{"lgi", "ρ", Align::right}, Brief::no, [](Run run) { return number_cell(run.mean_lgi, 3); }},
+      {{"chatter", "chatter", Align::right},
+       Brief::if_any,
+       [](Run run) { return number_cell(run.chatter, 3); }},
+      {{"flips", "flips", Align::right}, Brief::if_any, [](Run run) { return number_cell(run.flips, 3); }},
+      {{"gap", "gap in loss", Align::right}, Brief::no, [](Run run) { return number_cell(run.last_gap, 4); }},
       {{"step_time", "time per step", Align::right},
        Brief::no,
        [](Run run) {
@@ -123,8 +128,9 @@ class RunTable {
   bool is_brief(std::size_t index, const std::vector<std::vector<Cell>>& rows) const {
     if (index >= summaries_.size() || summaries_[index].brief == Brief::no) return false;
     return summaries_[index].brief == Brief::yes ||
-           std::any_of(rows.begin(), rows.end(),
-                       [&](const auto& row) { return row[index].value != Value(std::int64_t{0}); });
+           std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+             return row[index].value != Value(std::int64_t{0}) && row[index].value != Value();
+           });
   }
 
   std::size_t index_of(const std::string& key, std::string_view option) const {

@@ -1,6 +1,7 @@
 // Whole runs on a GPU.
 #include "train/trainer.h"
 
+#include <c10/cuda/CUDAFunctions.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <thread>
 
+#include "lab/chatter.h"
 #include "support/gpu.h"
 #include "support/small_gpu.h"
 #include "support/small_runs.h"
@@ -41,6 +43,57 @@ Recipe gpu_recipe() {
 std::vector<std::byte> weights_in(const std::filesystem::path& folder) {
   const RunPaths paths{folder};
   return export_run(paths, recipe_of(paths));
+}
+
+TEST(TrainerOnGpu, WatchesChattering) {
+  SADAM_NEEDS_GPU();
+  const TemporaryFolder folder;
+  auto recipe = gpu_recipe();
+  recipe.train.deterministic = true;
+  recipe.watch.chatter = 7;  // ten steps an epoch
+  const auto whole = whole_run(folder / "whole", recipe);
+  ASSERT_EQ(whole.chatter.size(), 4U);
+  for (const auto& window : whole.chatter) {
+    EXPECT_GT(window.chatter, 0);
+    EXPECT_LT(window.chatter, 1);
+    EXPECT_GT(window.flips, 0);
+    EXPECT_LT(window.flips, 1);
+  }
+  EXPECT_EQ(whole.notes.at(0).text, "images live on the GPU; a step is one CUDA graph, probes on 2 streams");
+}
+
+// A step that waited for the device would throw.
+TEST(ChatterOnGpu, WaitsForNothingAndMeasuresWhatTheCpuDoes) {
+  SADAM_NEEDS_GPU();
+  torch::manual_seed(3);
+  std::vector<torch::Tensor> path;
+  for (int i = 0; i < 9; ++i) path.push_back(torch::randn({50}));
+  const auto here = path.front().clone();
+  const auto there = path.front().cuda();
+  lab::ChatterMeter on_cpu({here}, 4);
+  lab::ChatterMeter on_gpu({there}, 4);
+  std::vector<torch::Tensor> moved;
+  for (const auto& point : path) moved.push_back(point.cuda());
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    here.copy_(path[i]);
+    on_cpu.step();
+  }
+  auto& state = c10::cuda::warning_state();
+  const auto before = state.get_sync_debug_mode();
+  state.set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR);
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    there.copy_(moved[i]);
+    EXPECT_NO_THROW(on_gpu.step());
+  }
+  state.set_sync_debug_mode(before);
+  const auto a = on_cpu.take();
+  const auto b = on_gpu.take();
+  ASSERT_EQ(a.size(), 2U);
+  ASSERT_EQ(b.size(), 2U);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_NEAR(a[i].chatter, b[i].chatter, 1e-5);
+    EXPECT_EQ(a[i].flips, b[i].flips);
+  }
 }
 
 TEST(TrainerOnGpu, TakesStepsAsGraphsWithProbesSideBySideFromImagesOnTheDevice) {
@@ -79,6 +132,7 @@ TEST(TrainerOnGpu, ADeterministicRunThatWasStoppedEndsAsOneThatWasNot) {
   auto recipe = gpu_recipe();
   recipe.train.deterministic = true;
   recipe.optimizer.interval = 2;
+  recipe.watch.chatter = 7;
   const auto whole = whole_run(folder.path() / "whole", recipe);
   DataSets data;
   const auto made = begin_run(folder.path() / "stopped", recipe, data);
