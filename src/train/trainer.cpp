@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "base/file.h"
-#include "lab/chatter.h"
-#include "lab/regimes.h"
+#include "train/chatter.h"
+#include "train/regimes.h"
 #include "nn/classifier.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
@@ -96,8 +96,8 @@ class Run {
   Position position_;
   std::optional<EventWriter> events_;
   std::optional<TensorBoardWriter> tensorboard_;
-  std::optional<lab::LevelDetector> regimes_;  // of ρ
-  std::deque<lab::Chattering> windows_;        // whose events are to be written
+  std::optional<LevelDetector> regimes_;  // of ρ
+  std::deque<Chattering> windows_;        // whose events are to be written
   std::deque<double> pending_;                 // learning rates of the steps whose events are to be written
   std::optional<Deterministic> deterministic_;
   std::optional<TrainingPrecision> precision_;

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "base/quantities.h"
-#include "lab/chatter.h"
+#include "train/chatter.h"
 #include "nn/classifier.h"
 #include "step/option_names.h"
 #include "train/feed.h"
@@ -105,7 +105,7 @@ Training::Training(Objective objective, const Recipe& recipe, std::vector<double
       clip_(recipe.train.clip) {
   optimizer_ = make_optimizer(*objective_.module, recipe, braked_);
   if (recipe.watch.chatter > 0)
-    chatter_ = std::make_unique<lab::ChatterMeter>(objective_.module->parameters(), recipe.watch.chatter);
+    chatter_ = std::make_unique<ChatterMeter>(objective_.module->parameters(), recipe.watch.chatter);
   // What is clipped or accumulated is no one graph.
   if (is_on_gpu(*objective_.module) && clip_ == 0 && recipe.train.accumulate == 1)
     graphed_ = std::make_unique<GraphedStep>(objective_.module, *optimizer_, objective_.loss, GraphOptions(),

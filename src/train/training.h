@@ -30,15 +30,13 @@ namespace sadam {
 class GraphedStep;
 class Optimizer;
 }  // namespace sadam
-namespace sadam::lab {
-class ChatterMeter;
-}
 namespace sadam::nn {
 class Classifier;
 }
 
 namespace sadam::train {
 
+class ChatterMeter;
 class Feed;
 
 /// Images and their labels, where the network is.
@@ -68,7 +66,7 @@ class Training {
 
   Optimizer& optimizer() { return *optimizer_; }
   /// Where the recipe asks for it; else null.
-  lab::ChatterMeter* chatter() { return chatter_.get(); }
+  ChatterMeter* chatter() { return chatter_.get(); }
 
   /// How the last step was taken, for the run's record; "" on the CPU, where there is but one way.
   std::string way_of_stepping() const;
@@ -83,7 +81,7 @@ class Training {
 
   Objective objective_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<lab::ChatterMeter> chatter_;
+  std::unique_ptr<ChatterMeter> chatter_;
   std::vector<double> brakes_;
   bool braked_;  ///< by `brakes_`, which are still to be loaded if there are none
   double clip_;

@@ -1,4 +1,4 @@
-#include "lab/chatter.h"
+#include "train/chatter.h"
 
 #include <sadam/s_adam.h>
 #include <torch/serialize/archive.h>
@@ -11,6 +11,9 @@
 
 namespace sadam::lab {
 namespace {
+
+using train::Chattering;
+using train::ChatterMeter;
 
 at::Tensor at_point(const Point& point) { return torch::tensor(point, torch::kDouble); }
 

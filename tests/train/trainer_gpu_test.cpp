@@ -10,7 +10,7 @@
 #include <cmath>
 #include <thread>
 
-#include "lab/chatter.h"
+#include "train/chatter.h"
 #include "support/gpu.h"
 #include "support/small_gpu.h"
 #include "support/small_runs.h"
@@ -70,8 +70,8 @@ TEST(ChatterOnGpu, WaitsForNothingAndMeasuresWhatTheCpuDoes) {
   for (int i = 0; i < 9; ++i) path.push_back(torch::randn({50}));
   const auto here = path.front().clone();
   const auto there = path.front().cuda();
-  lab::ChatterMeter on_cpu({here}, 4);
-  lab::ChatterMeter on_gpu({there}, 4);
+  ChatterMeter on_cpu({here}, 4);
+  ChatterMeter on_gpu({there}, 4);
   std::vector<torch::Tensor> moved;
   for (const auto& point : path) moved.push_back(point.cuda());
   for (std::size_t i = 1; i < path.size(); ++i) {

@@ -90,9 +90,9 @@ struct OptimizerRecipe {
 /// What is measured along the way; decides nothing about how the run goes.
 struct WatchRecipe {
   std::int64_t chatter =
-      0;  ///< steps in a window over which chattering is measured (lab/chatter.h); 0: never
+      0;  ///< steps in a window over which chattering is measured (train/chatter.h); 0: never
   std::int64_t regimes =
-      0;  ///< steps in a block, by which changes of ρ are noticed (lab/regimes.h); 0: never
+      0;  ///< steps in a block, by which changes of ρ are noticed (train/regimes.h); 0: never
 
   bool operator==(const WatchRecipe&) const = default;
 };

@@ -46,7 +46,7 @@ struct EpochEvent {
   std::int64_t peak_memory = 0;  ///< of the process so far, in bytes. May differ between runs too
 };
 
-/// How much the weights went back and forth (lab/chatter.h) in the steps of a window; after its last step.
+/// How much the weights went back and forth (train/chatter.h) in the steps of a window; after its last step.
 struct ChatterEvent {
   std::int64_t step = 0;    ///< the last of the window
   std::int64_t window = 0;  ///< steps
@@ -54,7 +54,7 @@ struct ChatterEvent {
   double flips = 0;         ///< share of coordinates whose update changed its sign
 };
 
-/// ρ changed its level (lab/regimes.h).
+/// ρ changed its level (train/regimes.h).
 struct RegimeEvent {
   std::int64_t step = 0;  ///< where it was noticed
   double before = 0;      ///< mean ρ until then

@@ -1,4 +1,4 @@
-#include "lab/regimes.h"
+#include "train/regimes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-namespace sadam::lab {
+namespace sadam::train {
 namespace {
 
 using Stream = std::function<double(std::mt19937&)>;
@@ -78,4 +78,4 @@ TEST(LevelDetector, OfEqualNumbersAndOnesThatAreNotFiniteSaysNothing) {
 }
 
 }  // namespace
-}  // namespace sadam::lab
+}  // namespace sadam::train

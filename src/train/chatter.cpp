@@ -1,4 +1,4 @@
-#include "lab/chatter.h"
+#include "train/chatter.h"
 
 #include <ATen/ATen.h>
 #include <sadam/error.h>
@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace sadam::lab {
+namespace sadam::train {
 
 ChatterMeter::ChatterMeter(std::vector<at::Tensor> parameters, std::int64_t window)
     : parameters_(std::move(parameters)), window_(window) {
@@ -87,4 +87,4 @@ void ChatterMeter::load(torch::serialize::InputArchive& archive) {
     throw Error("the checkpoint has no path to go on with and is of another run: start this one anew.");
 }
 
-}  // namespace sadam::lab
+}  // namespace sadam::train

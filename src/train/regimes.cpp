@@ -1,4 +1,4 @@
-#include "lab/regimes.h"
+#include "train/regimes.h"
 
 #include <cmath>
 #include <numeric>
@@ -6,7 +6,7 @@
 
 #include "base/ranks.h"
 
-namespace sadam::lab {
+namespace sadam::train {
 namespace {
 
 constexpr std::size_t kRecent = 12;
@@ -48,4 +48,4 @@ std::optional<LevelChange> LevelDetector::add(double value) {
   return found;
 }
 
-}  // namespace sadam::lab
+}  // namespace sadam::train

@@ -5,7 +5,7 @@
 #include <deque>
 #include <optional>
 
-namespace sadam::lab {
+namespace sadam::train {
 
 struct LevelChange {
   double before = 0;  ///< mean of the numbers before
@@ -32,4 +32,4 @@ class LevelDetector {
   std::deque<double> blocks_;
 };
 
-}  // namespace sadam::lab
+}  // namespace sadam::train

@@ -11,7 +11,7 @@ class InputArchive;
 class OutputArchive;
 }  // namespace torch::serialize
 
-namespace sadam::lab {
+namespace sadam::train {
 
 /// Of n steps w₀, …, wₙ.
 struct Chattering {
@@ -53,4 +53,4 @@ class ChatterMeter {
   std::vector<at::Tensor> ended_;
 };
 
-}  // namespace sadam::lab
+}  // namespace sadam::train
