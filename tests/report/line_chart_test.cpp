@@ -184,7 +184,7 @@ TEST(LineChart, NothingToDrawIsStillAPicture) {
 
 TEST(LineChart, ALongLegendIsBrokenAndStaysOnThePage) {
   auto chart = chart_with({});
-  chart.legend = {{}, std::vector<ChartKey>(12, {"a method with a long name", {}})};
+  chart.legend = {{}, std::vector<LegendKey>(12, {"a method with a long name", {}})};
   const auto svg = to_svg(chart);
   std::size_t keys = 0;
   std::set<std::string> heights;
