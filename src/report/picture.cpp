@@ -127,21 +127,10 @@ void draw(SvgPage& page, const PictureMark& mark, const Frame& frame) {
   }
 }
 
-void widen(AxisRange& range, double length) {
-  const double middle = 0.5 * (range.low + range.high);
-  range = {middle - length / 2, middle + length / 2};
-}
-
 void draw(SvgPage& page, const PicturePanel& panel, Frame frame) {
   frame.x = panel.x;
   frame.y = panel.y;
   frame.log_y = panel.log_y;
-  if (panel.equal_scales) {
-    const double unit =
-        std::max((frame.x.high - frame.x.low) / frame.width, (frame.y.high - frame.y.low) / frame.height);
-    widen(frame.x, unit * frame.width);
-    widen(frame.y, unit * frame.height);
-  }
   page.axes(frame, panel.titles, panel.whole_x);
   page.begin_clip(frame);
   for (const auto& curve : panel.curves) draw(page, curve, frame);
@@ -189,7 +178,7 @@ std::string to_svg(const Picture& picture, PageColours colours) {
       Frame frame;
       frame.left = left + kFrameLeft;
       frame.top = top + kFrameTop;
-      frame.width = width - kFrameLeft - kFrameRight;
+      frame.width = frame_width(panel.share / shares);
       frame.height = row.height;
       draw(page, panel, frame);
       left += width;
@@ -200,6 +189,18 @@ std::string to_svg(const Picture& picture, PageColours colours) {
   for (const auto& paragraph : picture.caption)
     for (const auto& line : lines_of(paragraph)) page.text(kPictureMargin, top += 17, line, "quiet");
   return page.finish(kPictureWidth, top + kPictureMargin, picture.title, colours);
+}
+
+double frame_width(double part) { return (kPictureWidth - kPictureMargin) * part - kFrameLeft - kFrameRight; }
+
+void equalise(AxisRange& x, AxisRange& y, double width, double height) {
+  const double unit = std::max((x.high - x.low) / width, (y.high - y.low) / height);
+  const auto widen = [](AxisRange& range, double length) {
+    const double middle = 0.5 * (range.low + range.high);
+    range = {middle - length / 2, middle + length / 2};
+  };
+  widen(x, unit * width);
+  widen(y, unit * height);
 }
 
 AxisRange range_of(const std::vector<double>& values, double margin) {

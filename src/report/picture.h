@@ -44,9 +44,8 @@ struct PicturePanel {
   AxisTitles titles;
   AxisRange x, y;
   bool log_y = false;
-  bool whole_x = false;       ///< integers below
-  bool equal_scales = false;  ///< one unit is as long up as across: a range is widened where it must be
-  double share = 1;           ///< of the row's width, beside its neighbours'
+  bool whole_x = false;  ///< integers below
+  double share = 1;      ///< of the row's width, beside its neighbours'
   std::vector<PictureCurve> curves;
   std::vector<PictureBlobs> blobs;
   std::vector<PictureMark> marks;
@@ -67,6 +66,12 @@ struct Picture {
 
 /// The whole file. The same picture gives the same bytes; any text is fit for XML.
 std::string to_svg(const Picture& picture, PageColours colours = PageColours::as_reader);
+
+/// How wide the frame of a panel is that has this part of its row, from 0 to 1.
+double frame_width(double part);
+
+/// Widens one of two ranges, so that one unit is as long up as across in a frame of this width and height.
+void equalise(AxisRange& x, AxisRange& y, double width, double height);
 
 /// What the points need and a margin, a share of their extent; never empty.
 AxisRange range_of(const std::vector<double>& values, double margin);

@@ -1,0 +1,492 @@
+#include "lab/landscape_picture.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sadam/error.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace sadam::lab {
+namespace {
+
+using report::AxisRange;
+using report::Ink;
+using report::LineStyle;
+using report::PictureCurve;
+using report::PictureMark;
+using report::PicturePanel;
+using report::Spot;
+using report::Stroke;
+
+/// f on the plane through the minimiser.
+Point in_plane(const Landscape& f, double x, double y) {
+  auto point = f.minimiser ? *f.minimiser : f.start;
+  point[0] = x;
+  point[1] = y;
+  return point;
+}
+
+Spot seen(const Point& point) { return {point[0], point[1]}; }
+
+std::string coordinates(const Point& point) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < std::min<std::size_t>(point.size(), 4); ++i)
+    all.push_back(fmt::format("{:.4g}", point[i] == 0 ? 0.0 : point[i]));
+  if (point.size() > 4) all.emplace_back("…");
+  return fmt::format("({})", fmt::join(all, ", "));
+}
+
+/// A colour for each optimizer; controls are drawn as in the curves of the tables.
+std::vector<LineStyle> styles_of(const std::vector<Descent>& descents) {
+  std::vector<LineStyle> styles;
+  std::set<std::size_t> taken;
+  std::optional<std::size_t> of_sadam;
+  for (const auto& descent : descents) {
+    const auto& recipe = descent.of.recipe;
+    const auto& name = recipe.optimizer.name;
+    if (recipe.control.kind != "none") {
+      styles.push_back({of_sadam, recipe.control.kind == "matched" ? Stroke::dashed : Stroke::dotted});
+    } else if (recipe.schedule.name != "constant") {
+      styles.push_back({std::nullopt, Stroke::dash_dotted});
+    } else {
+      std::size_t colour = name == "prox_sgd" ? 0 : name == "adamw" ? 1 : 2;
+      for (std::size_t i = 0; i < report::kPalette.size() && taken.count(colour) > 0; ++i)
+        colour = (colour + 1) % report::kPalette.size();
+      taken.insert(colour);
+      if (name == "sadam") of_sadam = colour;
+      styles.push_back({colour, Stroke::solid});
+    }
+  }
+  return styles;
+}
+
+std::string legend_name(const Descent& descent) {
+  const bool matched = descent.of.recipe.control.kind == "matched";
+  return matched ? fmt::format("{}: × {:.2f}", descent.of.name, descent.mean_brake()) : descent.of.name;
+}
+
+double excess(const Landscape& f, const Point& point) { return f.value(point) - f.lowest; }
+
+bool is_finite(const Point& point) {
+  return std::all_of(point.begin(), point.end(), [](double each) { return std::isfinite(each); });
+}
+
+double plane_distance(const Point& a, const Point& b) { return std::hypot(a[0] - b[0], a[1] - b[1]); }
+
+void add_lines(PicturePanel& panel, const std::vector<Polyline>& lines, Ink ink, const std::string& name) {
+  for (const auto& line : lines) {
+    PictureCurve curve;
+    for (const auto& point : line) curve.points.push_back(seen(point));
+    curve.ink = ink;
+    curve.name = name;
+    panel.curves.push_back(std::move(curve));
+  }
+}
+
+/// The mean over the steps around each one.
+std::vector<Spot> running_mean(const std::vector<double>& values, std::size_t reach) {
+  std::vector<Spot> points;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto first = i - std::min(i, reach);
+    const auto last = std::min(values.size(), i + reach + 1);
+    double total = 0;
+    for (auto j = first; j < last; ++j) total += values[j];
+    points.push_back({static_cast<double>(i), total / static_cast<double>(last - first)});
+  }
+  return points;
+}
+
+std::optional<double> stationarity_of(const Landscape& f, const Point& point) {
+  if (f.cell > 0 || !is_finite(point)) return std::nullopt;
+  try {
+    return f.stationarity(point);
+  } catch (const Error&) {  // too many kinks meet
+    return std::nullopt;
+  }
+}
+
+struct NearKinks {
+  std::vector<double> near;  ///< brakes of steps that began within δ of a kink
+  std::vector<double> away;
+};
+NearKinks brakes_by_place(const Scene& scene, const Descent& descent) {
+  NearKinks brakes;
+  for (std::size_t i = 0; i < descent.brakes.size(); ++i)
+    (scene.f.has_kink_within(descent.points[i], descent.of.recipe.optimizer.radius) ? brakes.near
+                                                                                    : brakes.away)
+        .push_back(descent.brakes[i]);
+  return brakes;
+}
+
+double mean_of(const std::vector<double>& values) {
+  double total = 0;
+  for (const double value : values) total += value;
+  return total / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+Scene make_scene(Landscape f, const Point& start, std::int64_t steps,
+                 const std::vector<Contestant>& contestants, std::optional<Point> at) {
+  Scene scene;
+  scene.start = start;
+  scene.descents = descend(f, start, steps, contestants);
+  scene.at = std::move(at);
+  if (!scene.at && f.cell == 0 && !f.is_smooth() && f.minimiser) scene.at = f.minimiser;
+  scene.f = std::move(f);
+  try {
+    scene.ideal = subgradient_flow(scene.f, start);
+  } catch (const Error& error) {
+    scene.no_ideal = error.what();
+  }
+  return scene;
+}
+
+std::vector<report::LegendKey> legend_of(const Scene& scene) {
+  const auto styles = styles_of(scene.descents);
+  std::vector<report::LegendKey> keys;
+  for (std::size_t i = 0; i < styles.size(); ++i) keys.push_back({legend_name(scene.descents[i]), styles[i]});
+  return keys;
+}
+
+report::LegendKey ideal_key(const Flow& ideal) {
+  return {fmt::format("ideal path, to {:.0e}", ideal.error), {}, Ink::ideal};
+}
+
+PicturePanel plane_panel(const Landscape& f, Window window, double part, double height) {
+  constexpr std::size_t kCells = 160;
+  constexpr int kLevels = 12;
+  PicturePanel panel;
+  panel.titles = {"", f.start.size() == 2 ? "x" : "x₁", f.start.size() == 2 ? "y" : "x₂"};
+  panel.x = {window.left, window.right};
+  panel.y = {window.bottom, window.top};
+  report::equalise(panel.x, panel.y, report::frame_width(part), height);
+  window = {panel.x.low, panel.x.high, panel.y.low, panel.y.high};
+  const auto up = static_cast<std::size_t>(
+      std::lround(kCells * (window.top - window.bottom) / (window.right - window.left)));
+  const auto heights_of = [&](const auto& g) {
+    return Heights([&](double x, double y) { return g(in_plane(f, x, y)); }, window, kCells,
+                   std::clamp<std::size_t>(up, 20, 400));
+  };
+  const auto heights = heights_of([&](const Point& x) { return f.value(x); });
+  // Squares: close together at the bottom, where the valley is.
+  const double lowest = std::min(heights.lowest(), f.lowest);
+  for (int i = 1; i <= kLevels; ++i) {
+    const double part_of_all = std::pow(static_cast<double>(i) / (kLevels + 0.5), 2);
+    const double level = lowest + (heights.highest() - lowest) * part_of_all;
+    add_lines(panel, heights.contour(level), Ink::contour, fmt::format("f = {:.3g}", level));
+  }
+  for (const auto& kink : f.kinks) add_lines(panel, heights_of(kink.value).contour(0), Ink::kink, "a kink");
+  if (f.pieces.size() < 2 || f.pieces.size() > 20) return panel;
+  for (std::size_t i = 0; i < f.pieces.size(); ++i) {
+    const auto ahead = [&f, i](const Point& x) {
+      double others = -INFINITY;
+      for (std::size_t j = 0; j < f.pieces.size(); ++j)
+        if (j != i) others = std::max(others, f.pieces[j].value(x));
+      return f.pieces[i].value(x) - others;
+    };
+    add_lines(panel, heights_of(ahead).contour(0), Ink::kink, "a kink");
+  }
+  return panel;
+}
+
+Window window_of(const Scene& scene) {
+  std::vector<Point> inside{scene.start};
+  if (scene.f.minimiser) inside.push_back(*scene.f.minimiser);
+  if (scene.ideal) inside.insert(inside.end(), scene.ideal->points.begin(), scene.ideal->points.end());
+  double reach = 0;
+  for (const auto& point : inside) reach = std::max(reach, plane_distance(point, scene.start));
+  for (const auto& descent : scene.descents)
+    for (const auto& point : descent.points)
+      if (plane_distance(point, scene.start) <= 1.6 * std::max(reach, 1e-3)) inside.push_back(point);
+  std::vector<double> xs;
+  std::vector<double> ys;
+  for (const auto& point : inside) {
+    xs.push_back(point[0]);
+    ys.push_back(point[1]);
+  }
+  const auto x = report::range_of(xs, 0.1);
+  const auto y = report::range_of(ys, 0.1);
+  return {x.low, x.high, y.low, y.high};
+}
+
+std::optional<Window> close_up_of(const Scene& scene) {
+  if (!scene.f.minimiser || scene.descents.empty()) return std::nullopt;
+  const auto& centre = *scene.f.minimiser;
+  std::vector<double> reaches;
+  for (const auto& descent : scene.descents) {
+    double reach = 0;
+    for (std::size_t i = 2 * descent.points.size() / 3; i < descent.points.size(); ++i)
+      reach = std::max(reach, plane_distance(descent.points[i], centre));
+    if (std::isfinite(reach)) reaches.push_back(reach);
+  }
+  if (reaches.empty()) return std::nullopt;
+  std::nth_element(reaches.begin(), reaches.begin() + static_cast<std::ptrdiff_t>(reaches.size() / 2),
+                   reaches.end());
+  const double away = plane_distance(scene.start, centre);
+  const double radius = std::max(1.25 * reaches[reaches.size() / 2], 1e-6 * away);
+  if (radius > 0.4 * away) return std::nullopt;
+  return Window{centre[0] - radius, centre[0] + radius, centre[1] - radius, centre[1] + radius};
+}
+
+void add_ideal(PicturePanel& panel, const Scene& scene) {
+  if (!scene.ideal) return;
+  PictureCurve curve;
+  for (const auto& point : scene.ideal->points) curve.points.push_back(seen(point));
+  curve.ink = Ink::ideal;
+  curve.name = "ideal path";
+  panel.curves.push_back(std::move(curve));
+}
+
+void add_path(PicturePanel& panel, const Scene& scene, std::size_t which, bool thin) {
+  PictureCurve curve;
+  for (const auto& point : scene.descents[which].points) curve.points.push_back(seen(point));
+  curve.style = styles_of(scene.descents)[which];
+  curve.ink = thin ? Ink::thin : Ink::line;
+  curve.name = scene.descents[which].of.name;
+  curve.marked = curve.style.stroke == Stroke::solid;
+  panel.curves.push_back(std::move(curve));
+}
+
+void add_brakes(PicturePanel& panel, const Scene& scene, std::size_t which) {
+  const auto& descent = scene.descents[which];
+  report::PictureBlobs blobs;
+  for (std::size_t i = 0; i < descent.brakes.size(); ++i) {
+    blobs.points.push_back(seen(descent.points[i]));
+    blobs.sizes.push_back(1 - descent.brakes[i]);
+  }
+  blobs.style = styles_of(scene.descents)[which];
+  blobs.name = fmt::format("{}: 1 − brake", descent.of.name);
+  panel.blobs.push_back(std::move(blobs));
+}
+
+void add_start_and_minimum(PicturePanel& panel, const Scene& scene) {
+  panel.marks.push_back({seen(scene.start), "start", PictureMark::Side::above, PictureMark::Shape::disc});
+  if (scene.f.minimiser)
+    panel.marks.push_back(
+        {seen(*scene.f.minimiser), "minimum", PictureMark::Side::below, PictureMark::Shape::ring});
+}
+
+PicturePanel excess_panel(const Scene& scene) {
+  constexpr double kFloor = 1e-12;
+  PicturePanel panel;
+  panel.titles = {"Above the minimum", "step", "f − f*"};
+  panel.log_y = panel.whole_x = true;
+  const auto styles = styles_of(scene.descents);
+  double low = INFINITY;
+  double high = kFloor;
+  std::size_t steps = 1;
+  for (std::size_t i = 0; i < scene.descents.size(); ++i) {
+    PictureCurve curve;
+    for (const auto& point : scene.descents[i].points) {
+      const double value = std::max(excess(scene.f, point), kFloor);
+      curve.points.push_back({static_cast<double>(curve.points.size()), value});
+      if (!std::isfinite(value)) continue;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    steps = std::max(steps, scene.descents[i].brakes.size());
+    curve.style = styles[i];
+    curve.ink = Ink::thin;
+    curve.name = scene.descents[i].of.name;
+    panel.curves.push_back(std::move(curve));
+  }
+  const double start = std::max(excess(scene.f, scene.start), kFloor);
+  panel.x = {0, static_cast<double>(steps)};
+  panel.y = {std::max(std::min(low, 0.1 * start) / 2, kFloor), 2 * std::min(high, 1e3 * start)};
+  return panel;
+}
+
+PicturePanel brake_panel(const Scene& scene) {
+  PicturePanel panel;
+  panel.titles = {"Brake at each step, and the mean of 21", "step", "brake"};
+  panel.whole_x = true;
+  panel.y = {0, 1.05};
+  const auto styles = styles_of(scene.descents);
+  std::size_t steps = 1;
+  for (std::size_t i = 0; i < scene.descents.size(); ++i) {
+    const auto& descent = scene.descents[i];
+    steps = std::max(steps, descent.brakes.size());
+    const bool matched = descent.of.recipe.control.kind == "matched";
+    if (!descent.probes() && !matched) continue;
+    panel.curves.push_back({running_mean(descent.brakes, 10), styles[i], Ink::line, descent.of.name, false});
+    if (matched) continue;
+    report::PictureBlobs dots;
+    for (std::size_t step = 0; step < descent.brakes.size(); ++step)
+      dots.points.push_back({static_cast<double>(step), descent.brakes[step]});
+    dots.sizes.assign(dots.points.size(), 0.125);
+    dots.style = styles[i];
+    dots.name = descent.of.name;
+    panel.blobs.push_back(std::move(dots));
+  }
+  panel.x = {0, static_cast<double>(steps)};
+  return panel;
+}
+
+PicturePanel clarke_panel(const Landscape& f, const Point& at, double part, double height) {
+  PicturePanel panel;
+  const auto all = f.subdifferential(at);
+  const auto nearest = nearest_to_zero(all);
+  Polytope flat;
+  for (const auto& corner : all) flat.push_back({corner[0], corner[1]});
+  const auto corners = corners_in_plane(flat);
+  std::vector<double> xs{0, nearest[0]};
+  std::vector<double> ys{0, nearest[1]};
+  PictureCurve outline;
+  for (const auto& corner : corners) {
+    outline.points.push_back(seen(corner));
+    xs.push_back(corner[0]);
+    ys.push_back(corner[1]);
+  }
+  if (corners.size() > 1) outline.points.push_back(seen(corners.front()));
+  outline.ink = Ink::area;
+  outline.name = "Clarke's ∂f";
+  panel.curves.push_back(outline);
+  const bool holds_zero = norm(nearest) < 1e-9;
+  panel.marks.push_back(
+      {{0, 0}, holds_zero ? "0 is in it" : "0", PictureMark::Side::below, PictureMark::Shape::ring});
+  if (!holds_zero)
+    panel.marks.push_back({seen(nearest), fmt::format("nearest, {:.3g} away", norm(nearest)),
+                           PictureMark::Side::above, PictureMark::Shape::disc});
+  panel.titles = {fmt::format("∂f at {}: diameter {:.3g}", coordinates(at), diameter(all)),
+                  f.start.size() == 2 ? "∂/∂x" : "∂/∂x₁", f.start.size() == 2 ? "∂/∂y" : "∂/∂x₂"};
+  panel.x = report::range_of(xs, 0.25);
+  panel.y = report::range_of(ys, 0.25);
+  report::equalise(panel.x, panel.y, report::frame_width(part), height);
+  return panel;
+}
+
+std::vector<std::string> in_words(const Scene& scene) {
+  std::vector<std::string> words;
+  const auto steps = scene.descents.empty() ? 0 : scene.descents.front().brakes.size();
+  const auto& first = scene.descents.front().of.recipe;
+  std::set<double> rates;
+  for (const auto& descent : scene.descents) rates.insert(descent.of.recipe.optimizer.lr);
+  words.push_back(fmt::format("{} steps from {}, learning rate{} {}, exact gradients, seed {}.", steps,
+                              coordinates(scene.start), rates.size() > 1 ? "s" : "", fmt::join(rates, ", "),
+                              first.seed));
+  if (scene.ideal)
+    words.push_back(
+        fmt::format("Ideal path: the subgradient flow, exact to {:.0e} (its largest distance from one with "
+                    "twice the step).",
+                    scene.ideal->error));
+  else
+    words.push_back(fmt::format("There is no ideal path: {}", scene.no_ideal));
+  for (const auto& descent : scene.descents) {
+    if (!descent.probes() || scene.f.is_smooth()) continue;
+    const auto brakes = brakes_by_place(scene, descent);
+    const auto& radius = descent.of.recipe.optimizer.radius;
+    if (brakes.near.empty() || brakes.away.empty())
+      words.push_back(fmt::format("{} was {} within δ = {} of a kink; mean brake {:.2f}.", descent.of.name,
+                                  brakes.near.empty() ? "never" : "always", radius, descent.mean_brake()));
+    else
+      words.push_back(fmt::format(
+          "{}: mean brake {:.2f} in the {} steps within δ = {} of a kink, {:.2f} in the other {}.",
+          descent.of.name, mean_of(brakes.near), brakes.near.size(), radius, mean_of(brakes.away),
+          brakes.away.size()));
+  }
+  return words;
+}
+
+report::Picture to_picture(const Scene& scene) {
+  constexpr double kPlaneHeight = 330;
+  constexpr double kRowHeight = 190;
+  report::Picture picture;
+  picture.title = fmt::format("{}: {}", scene.f.name, scene.f.formula);
+  if (scene.f.start.size() > 2)
+    picture.subtitle = fmt::format(
+        "In {} dimensions, of which the first two are drawn: the plane through the "
+        "minimiser, and the paths seen from above.",
+        scene.f.start.size());
+  picture.legend.push_back(legend_of(scene));
+  std::vector<report::LegendKey> others;
+  if (scene.ideal) others.push_back(ideal_key(*scene.ideal));
+  others.push_back({"equal f", {}, Ink::contour});
+  if (!scene.f.kinks.empty() || scene.f.pieces.size() > 1) others.push_back({"kink", {}, Ink::kink});
+  picture.legend.push_back(others);
+
+  const auto add_all = [&](PicturePanel& panel, bool thin) {
+    add_ideal(panel, scene);
+    // What comes first in the list lies on top, and S-Adam on top of all.
+    for (const bool probes : {false, true})
+      for (auto i = scene.descents.size(); i-- > 0;)
+        if (scene.descents[i].probes() == probes) add_path(panel, scene, i, thin);
+  };
+  const auto first_sadam = std::find_if(scene.descents.begin(), scene.descents.end(),
+                                        [](const Descent& descent) { return descent.probes(); });
+  const auto close_up = close_up_of(scene);
+  report::PictureRow planes{kPlaneHeight, {}};
+  auto whole = plane_panel(scene.f, window_of(scene), close_up ? 0.5 : 1, kPlaneHeight);
+  whole.titles.above = "Paths";
+  if (first_sadam != scene.descents.end()) {
+    add_brakes(whole, scene, static_cast<std::size_t>(first_sadam - scene.descents.begin()));
+    whole.titles.above = fmt::format("Paths; discs: how hard {} brakes", first_sadam->of.name);
+  }
+  add_all(whole, false);
+  add_start_and_minimum(whole, scene);
+  planes.panels.push_back(std::move(whole));
+  if (close_up) {
+    auto near = plane_panel(scene.f, *close_up, 0.5, kPlaneHeight);
+    near.titles.above = "Close-up of the minimum";
+    add_all(near, true);
+    near.marks.push_back({seen(*scene.f.minimiser), "", PictureMark::Side::below, PictureMark::Shape::ring});
+    planes.panels.push_back(std::move(near));
+  }
+  picture.rows.push_back(std::move(planes));
+
+  report::PictureRow row{kRowHeight, {}};
+  row.panels.push_back(excess_panel(scene));
+  if (first_sadam != scene.descents.end()) row.panels.push_back(brake_panel(scene));
+  if (scene.at) {
+    const double part = 1.0 / (static_cast<double>(row.panels.size()) + 1);
+    row.panels.push_back(clarke_panel(scene.f, *scene.at, part, kRowHeight));
+  }
+  picture.rows.push_back(std::move(row));
+  picture.caption = in_words(scene);
+  return picture;
+}
+
+report::TextTable to_table(const Scene& scene) {
+  using report::Align;
+  using report::Cell;
+  report::TextTable table;
+  table.columns = {{"optimizer", "optimizer"},
+                   {"excess", "f − f*", Align::right},
+                   {"distance", "distance", Align::right},
+                   {"stationarity", "dist(0, ∂f)", Align::right},
+                   {"mean_brake", "mean brake", Align::right}};
+  const auto small = [](double value) { return Cell(value, fmt::format("{:.2e}", value)); };
+  for (const auto& descent : scene.descents) {
+    const auto& end = descent.points.back();
+    const auto slope = stationarity_of(scene.f, end);
+    const bool braked = descent.probes() || descent.of.recipe.control.kind != "none";
+    table.add({legend_name(descent), small(excess(scene.f, end)),
+               scene.f.minimiser ? small(norm(sum(end, *scene.f.minimiser, -1))) : Cell(),
+               slope ? small(*slope) : Cell(), braked ? Cell::number(descent.mean_brake(), 3) : Cell()});
+  }
+  return without_empty_columns(table);
+}
+
+report::TextTable to_points(const Scene& scene) {
+  using report::Cell;
+  report::TextTable table;
+  table.columns = {{"optimizer", "optimizer"}, {"step", "step"},  {"x", "x"}, {"y", "y"},
+                   {"excess", "f − f*"},       {"brake", "brake"}};
+  const auto number = [](double value) { return Cell(value, fmt::format("{}", value)); };
+  for (const auto& descent : scene.descents)
+    for (std::size_t i = 0; i < descent.points.size(); ++i) {
+      const auto& point = descent.points[i];
+      table.add({descent.of.name, Cell::count(static_cast<std::int64_t>(i)), number(point[0]),
+                 number(point[1]), number(excess(scene.f, point)),
+                 i == 0 ? Cell() : number(descent.brakes[i - 1])});
+    }
+  if (scene.ideal)
+    for (const auto& point : scene.ideal->points)
+      table.add(
+          {"ideal path", Cell(), number(point[0]), number(point[1]), number(excess(scene.f, point)), Cell()});
+  return table;
+}
+
+}  // namespace sadam::lab
