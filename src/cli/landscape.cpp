@@ -93,11 +93,18 @@ lab::Point point_from(const std::string& text, const std::string& option, const 
   return point;
 }
 
+// A start on an axis, as some landscapes have, would make a path along a straight line.
+lab::Point picture_start(const lab::Landscape& f) {
+  auto start = f.start;
+  if (start[0] == 0) start[0] = 1.5;
+  return start;
+}
+
 void draw_landscape(const LandscapeArguments& arguments) {
   auto f = landscape_for(arguments);
   const auto file = arguments.output.empty() ? std::filesystem::path(f.name + ".svg") : arguments.output;
   report::check_picture_file(file);
-  const auto start = arguments.start.empty() ? f.start : point_from(arguments.start, "--start", f);
+  const auto start = arguments.start.empty() ? picture_start(f) : point_from(arguments.start, "--start", f);
   std::optional<lab::Point> at;
   if (!arguments.at.empty()) {
     at = point_from(arguments.at, "--at", f);

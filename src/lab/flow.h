@@ -21,6 +21,6 @@ struct Flow {
 /// From `start` for this long or until it is at rest. By Runge and Kutta's fourth-order rule between the
 /// events at which a kink is met or left, which are found by bisection. Throws an Error for a landscape that
 /// jumps, and where more than 12 kinks meet.
-Flow subgradient_flow(const Landscape& f, const Point& start, double time = 20, double step = 1.0 / 64);
+Flow subgradient_flow(const Landscape& f, const Point& start, double time = 20, double step = 1.0 / 256);
 
 }  // namespace sadam::lab

@@ -33,9 +33,14 @@ Spot seen(const Point& point) { return {point[0], point[1]}; }
 std::string coordinates(const Point& point) {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < std::min<std::size_t>(point.size(), 4); ++i)
-    all.push_back(fmt::format("{:.4g}", point[i] == 0 ? 0.0 : point[i]));
+    all.push_back(fmt::format("{}{:.4g}", point[i] < 0 ? "−" : "", std::fabs(point[i])));
   if (point.size() > 4) all.emplace_back("…");
   return fmt::format("({})", fmt::join(all, ", "));
+}
+
+/// The power of ten above a small number: "1e-7".
+std::string power_above(double value) {
+  return fmt::format("1e{}", static_cast<int>(std::floor(std::log10(value))) + 1);
 }
 
 /// A colour for each optimizer; controls are drawn as in the curves of the tables.
@@ -134,8 +139,14 @@ Scene make_scene(Landscape f, const Point& start, std::int64_t steps,
   scene.start = start;
   scene.descents = descend(f, start, steps, contestants);
   scene.at = std::move(at);
-  if (!scene.at && f.cell == 0 && !f.is_smooth() && f.minimiser) scene.at = f.minimiser;
+  if (!scene.at && !f.is_smooth() && f.minimiser && stationarity_of(f, *f.minimiser)) scene.at = f.minimiser;
   scene.f = std::move(f);
+  // The work grows with the cube of the dimension.
+  constexpr std::size_t kMostForFlow = 30;
+  if (start.size() > kMostForFlow) {
+    scene.no_ideal = fmt::format("it is integrated in {} dimensions at most.", kMostForFlow);
+    return scene;
+  }
   try {
     scene.ideal = subgradient_flow(scene.f, start);
   } catch (const Error& error) {
@@ -152,7 +163,7 @@ std::vector<report::LegendKey> legend_of(const Scene& scene) {
 }
 
 report::LegendKey ideal_key(const Flow& ideal) {
-  return {fmt::format("ideal path, to {:.0e}", ideal.error), {}, Ink::ideal};
+  return {fmt::format("ideal path, error below {}", power_above(ideal.error)), {}, Ink::ideal};
 }
 
 PicturePanel plane_panel(const Landscape& f, Window window, double part, double height) {
@@ -198,9 +209,12 @@ Window window_of(const Scene& scene) {
   if (scene.ideal) inside.insert(inside.end(), scene.ideal->points.begin(), scene.ideal->points.end());
   double reach = 0;
   for (const auto& point : inside) reach = std::max(reach, plane_distance(point, scene.start));
-  for (const auto& descent : scene.descents)
-    for (const auto& point : descent.points)
-      if (plane_distance(point, scene.start) <= 1.6 * std::max(reach, 1e-3)) inside.push_back(point);
+  for (const auto& descent : scene.descents) {
+    const bool stays = std::all_of(descent.points.begin(), descent.points.end(), [&](const Point& point) {
+      return plane_distance(point, scene.start) <= 1.6 * reach;
+    });
+    if (stays) inside.insert(inside.end(), descent.points.begin(), descent.points.end());
+  }
   std::vector<double> xs;
   std::vector<double> ys;
   for (const auto& point : inside) {
@@ -263,29 +277,33 @@ void add_brakes(PicturePanel& panel, const Scene& scene, std::size_t which) {
 }
 
 void add_start_and_minimum(PicturePanel& panel, const Scene& scene) {
-  panel.marks.push_back({seen(scene.start), "start", PictureMark::Side::above, PictureMark::Shape::disc});
-  if (scene.f.minimiser)
-    panel.marks.push_back(
-        {seen(*scene.f.minimiser), "minimum", PictureMark::Side::below, PictureMark::Shape::ring});
+  const bool is_above = !scene.f.minimiser || scene.start[1] >= (*scene.f.minimiser)[1];
+  panel.marks.push_back({seen(scene.start), "start",
+                         is_above ? PictureMark::Side::above : PictureMark::Side::below,
+                         PictureMark::Shape::disc});
+  if (!scene.f.minimiser) return;
+  const auto at = seen(*scene.f.minimiser);
+  const bool has_room = at.x < panel.x.low + 0.75 * (panel.x.high - panel.x.low);
+  panel.marks.push_back({at, "minimum", has_room ? PictureMark::Side::right : PictureMark::Side::below,
+                         PictureMark::Shape::ring});
 }
 
 PicturePanel excess_panel(const Scene& scene) {
-  constexpr double kFloor = 1e-12;
   PicturePanel panel;
   panel.titles = {"Above the minimum", "step", "f − f*"};
   panel.log_y = panel.whole_x = true;
   const auto styles = styles_of(scene.descents);
-  double low = INFINITY;
-  double high = kFloor;
+  const double start = std::max(excess(scene.f, scene.start), 1e-12);
+  double low = 0.1 * start;
+  double high = start;
   std::size_t steps = 1;
   for (std::size_t i = 0; i < scene.descents.size(); ++i) {
     PictureCurve curve;
     for (const auto& point : scene.descents[i].points) {
-      const double value = std::max(excess(scene.f, point), kFloor);
+      const double value = excess(scene.f, point);
       curve.points.push_back({static_cast<double>(curve.points.size()), value});
-      if (!std::isfinite(value)) continue;
-      low = std::min(low, value);
-      high = std::max(high, value);
+      if (value > 1e-12) low = std::min(low, value);
+      if (value < 1e3 * start) high = std::max(high, value);
     }
     steps = std::max(steps, scene.descents[i].brakes.size());
     curve.style = styles[i];
@@ -293,15 +311,17 @@ PicturePanel excess_panel(const Scene& scene) {
     curve.name = scene.descents[i].of.name;
     panel.curves.push_back(std::move(curve));
   }
-  const double start = std::max(excess(scene.f, scene.start), kFloor);
   panel.x = {0, static_cast<double>(steps)};
-  panel.y = {std::max(std::min(low, 0.1 * start) / 2, kFloor), 2 * std::min(high, 1e3 * start)};
+  panel.y = {low / 2, 2 * high};
+  // What has no logarithm lies on the floor.
+  for (auto& curve : panel.curves)
+    for (auto& point : curve.points) point.y = std::max(point.y, panel.y.low);
   return panel;
 }
 
 PicturePanel brake_panel(const Scene& scene) {
   PicturePanel panel;
-  panel.titles = {"Brake at each step, and the mean of 21", "step", "brake"};
+  panel.titles = {"Brake (line: mean of 21)", "step", "brake"};
   panel.whole_x = true;
   panel.y = {0, 1.05};
   const auto styles = styles_of(scene.descents);
@@ -316,7 +336,7 @@ PicturePanel brake_panel(const Scene& scene) {
     report::PictureBlobs dots;
     for (std::size_t step = 0; step < descent.brakes.size(); ++step)
       dots.points.push_back({static_cast<double>(step), descent.brakes[step]});
-    dots.sizes.assign(dots.points.size(), 0.125);
+    dots.sizes.assign(dots.points.size(), 0.2);
     dots.style = styles[i];
     dots.name = descent.of.name;
     panel.blobs.push_back(std::move(dots));
@@ -369,18 +389,25 @@ std::vector<std::string> in_words(const Scene& scene) {
                               first.seed));
   if (scene.ideal)
     words.push_back(
-        fmt::format("Ideal path: the subgradient flow, exact to {:.0e} (its largest distance from one with "
-                    "twice the step).",
-                    scene.ideal->error));
+        fmt::format("Ideal path: the subgradient flow, with an error below {} (its largest distance from one "
+                    "with twice the step).",
+                    power_above(scene.ideal->error)));
   else
     words.push_back(fmt::format("There is no ideal path: {}", scene.no_ideal));
   for (const auto& descent : scene.descents) {
-    if (!descent.probes() || scene.f.is_smooth()) continue;
+    if (!descent.probes()) continue;
+    if (scene.f.is_smooth()) {
+      words.push_back(fmt::format("{}: mean brake {:.2f} on a function without kinks.", descent.of.name,
+                                  descent.mean_brake()));
+      continue;
+    }
     const auto brakes = brakes_by_place(scene, descent);
+    const char* const what = scene.f.cell > 0 ? "jump" : "kink";
     const auto& radius = descent.of.recipe.optimizer.radius;
     if (brakes.near.empty() || brakes.away.empty())
-      words.push_back(fmt::format("{} was {} within δ = {} of a kink; mean brake {:.2f}.", descent.of.name,
-                                  brakes.near.empty() ? "never" : "always", radius, descent.mean_brake()));
+      words.push_back(fmt::format("{} was {} within δ = {} of a {}; mean brake {:.2f}.", descent.of.name,
+                                  brakes.near.empty() ? "never" : "always", radius, what,
+                                  descent.mean_brake()));
     else
       words.push_back(fmt::format(
           "{}: mean brake {:.2f} in the {} steps within δ = {} of a kink, {:.2f} in the other {}.",
@@ -418,7 +445,7 @@ report::Picture to_picture(const Scene& scene) {
                                         [](const Descent& descent) { return descent.probes(); });
   const auto close_up = close_up_of(scene);
   report::PictureRow planes{kPlaneHeight, {}};
-  auto whole = plane_panel(scene.f, window_of(scene), close_up ? 0.5 : 1, kPlaneHeight);
+  auto whole = plane_panel(scene.f, window_of(scene), 0.5, kPlaneHeight);
   whole.titles.above = "Paths";
   if (first_sadam != scene.descents.end()) {
     add_brakes(whole, scene, static_cast<std::size_t>(first_sadam - scene.descents.begin()));
@@ -434,16 +461,15 @@ report::Picture to_picture(const Scene& scene) {
     near.marks.push_back({seen(*scene.f.minimiser), "", PictureMark::Side::below, PictureMark::Shape::ring});
     planes.panels.push_back(std::move(near));
   }
-  picture.rows.push_back(std::move(planes));
-
   report::PictureRow row{kRowHeight, {}};
-  row.panels.push_back(excess_panel(scene));
+  (close_up ? row : planes).panels.push_back(excess_panel(scene));
+  picture.rows.push_back(std::move(planes));
   if (first_sadam != scene.descents.end()) row.panels.push_back(brake_panel(scene));
   if (scene.at) {
     const double part = 1.0 / (static_cast<double>(row.panels.size()) + 1);
     row.panels.push_back(clarke_panel(scene.f, *scene.at, part, kRowHeight));
   }
-  picture.rows.push_back(std::move(row));
+  if (!row.panels.empty()) picture.rows.push_back(std::move(row));
   picture.caption = in_words(scene);
   return picture;
 }

@@ -72,8 +72,31 @@ std::vector<double> log_ticks(const AxisRange& range) {
   return ticks;
 }
 
+/// "10⁻⁴".
+std::string power_label(double value) {
+  constexpr std::array<const char*, 10> kDigits = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  const auto power = static_cast<int>(std::lround(std::log10(value)));
+  if (power == 0) return "1";
+  if (power == 1) return "10";
+  std::string text = power < 0 ? "10⁻" : "10";
+  for (const char digit : fmt::format("{}", std::abs(power)))
+    text += kDigits.at(static_cast<std::size_t>(digit - '0'));
+  return text;
+}
+
 std::string label_among(const std::vector<double>& ticks, double tick) {
   return tick_label(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1);
+}
+
+/// About ten below a frame, or as many as their labels leave room for.
+std::vector<double> ticks_with_room(const Frame& frame, bool whole) {
+  for (int wanted = 10;; --wanted) {
+    const auto ticks = axis_ticks(frame.x.low, frame.x.high, wanted, whole);
+    if (ticks.size() < 2 || wanted <= 2) return ticks;
+    double widest = 0;
+    for (const double tick : ticks) widest = std::max(widest, text_width(label_among(ticks, tick)));
+    if (frame.to_x(ticks[1]) - frame.to_x(ticks[0]) > widest + 12) return ticks;
+  }
 }
 
 }  // namespace
@@ -126,7 +149,7 @@ std::string tick_label(double value, double step) {
   if (size < step / 2) return "0";
   const auto digits = step >= 1 ? 0 : static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
   return (value < 0 ? "−" : "") +
-         (size >= 1e5 || digits > 6 ? fmt::format("{:g}", size) : fmt::format("{:.{}f}", size, digits));
+         (size >= 1e5 || digits > 4 ? fmt::format("{:g}", size) : fmt::format("{:.{}f}", size, digits));
 }
 
 double Frame::to_y(double value) const {
@@ -229,8 +252,7 @@ double SvgPage::legend(const std::vector<std::vector<LegendKey>>& lines, double 
 
 void SvgPage::axes(const Frame& frame, const AxisTitles& titles, bool whole_x) {
   text(frame.left, frame.top - 10, titles.above, "title");
-  const int wanted = std::clamp(static_cast<int>(frame.width / 50), 3, 10);
-  const auto x_ticks = axis_ticks(frame.x.low, frame.x.high, wanted, whole_x);
+  const auto x_ticks = ticks_with_room(frame, whole_x);
   for (const double tick : x_ticks) {
     path("grid", fmt::format("M{} {}V{}", svg_number(frame.to_x(tick)), svg_number(frame.bottom()),
                              svg_number(frame.top)));
@@ -240,8 +262,8 @@ void SvgPage::axes(const Frame& frame, const AxisTitles& titles, bool whole_x) {
                                    : axis_ticks(frame.y.low, frame.y.high, frame.height < 150 ? 3 : 5, false);
   for (const double tick : y_ticks) {
     path("grid", fmt::format("{}H{}", frame.go('M', frame.x.low, tick), svg_number(frame.right())));
-    text(frame.left - 7, frame.to_y(tick) + 4,
-         frame.log_y ? fmt::format("{:g}", tick) : label_among(y_ticks, tick), "", "end");
+    text(frame.left - 7, frame.to_y(tick) + 4, frame.log_y ? power_label(tick) : label_among(y_ticks, tick),
+         "", "end");
   }
   text(frame.left + frame.width / 2, frame.bottom() + 34, titles.x, "quiet", "middle");
   const double x = frame.left - 38;
