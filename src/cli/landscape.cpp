@@ -49,7 +49,7 @@ struct LandscapeArguments {
   std::vector<std::string> sets;
   std::int64_t steps = 300;
   std::int64_t dimensions = 2;
-  std::uint64_t seed = 42;
+  std::int64_t seed = 42;
   std::string start;
   std::string at;
   std::filesystem::path output;

@@ -57,8 +57,22 @@ std::vector<std::string> words_in(const std::string& text) {
       fmt::format("there is no optimizer {}{}", base::in_quotes(word), base::suggestion(word, valid)));
 }
 
+/// Refuses fields that are none, and those of data, networks and training, which decide nothing here.
+void check_sets(const std::vector<std::string>& sets) {
+  train::RecipeSource source;
+  for (const auto& each : sets) source.set(each);
+  source.resolve();
+  for (const auto& each : sets)
+    if ((!each.starts_with("optimizer.") && !each.starts_with("schedule.")) ||
+        each.starts_with("optimizer.name="))
+      throw UsageError(fmt::format(
+          "--set {}: on a landscape only options of 'optimizer', its name apart, and 'schedule' decide "
+          "anything; leave it out.",
+          base::printable(each)));
+}
+
 Contestant contestant_named(const std::string& text, const std::vector<std::string>& sets,
-                            std::uint64_t seed) {
+                            std::int64_t seed) {
   auto words = words_in(text);
   if (words.empty()) throw UsageError("an optimizer has no name: write sadam, adamw or prox_sgd.");
   if (is_control(words.front())) words.insert(words.begin(), "adamw");
@@ -119,7 +133,8 @@ std::vector<double> brakes_for(const train::Recipe& recipe, const std::vector<do
 }  // namespace
 
 std::vector<Contestant> contestants_named(const std::vector<std::string>& words,
-                                          const std::vector<std::string>& sets, std::uint64_t seed) {
+                                          const std::vector<std::string>& sets, std::int64_t seed) {
+  check_sets(sets);
   std::vector<Contestant> contestants;
   const train::Recipe* controlled = nullptr;
   contestants.reserve(words.size());

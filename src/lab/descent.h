@@ -21,9 +21,10 @@ struct Contestant {
 /// statistic=residual", "adamw cosine"; "matched", "shuffled" and "cosine" alone are AdamW's. `sets` are
 /// changes to every recipe, as `--set` has them. What nobody sets is a recipe's default, but for a learning
 /// rate of 0.05 and neither decay nor L1 penalty, which would move the minimum. Throws a UsageError for a
-/// word that is nothing of this, with the nearest that is, and for a control without an S-Adam before it.
+/// word that is nothing of this, with the nearest that is, for a control without an S-Adam before it, and for
+/// a field that decides nothing here.
 std::vector<Contestant> contestants_named(const std::vector<std::string>& words,
-                                          const std::vector<std::string>& sets, std::uint64_t seed);
+                                          const std::vector<std::string>& sets, std::int64_t seed);
 
 struct Descent {
   Contestant of;
