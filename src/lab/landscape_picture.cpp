@@ -131,6 +131,23 @@ double mean_of(const std::vector<double>& values) {
   return total / static_cast<double>(values.size());
 }
 
+/// The squared standard error of a mean.
+double squared_error(const std::vector<double>& values) {
+  const double mean = mean_of(values);
+  double total = 0;
+  for (const double value : values) total += (value - mean) * (value - mean);
+  const auto n = static_cast<double>(values.size());
+  return values.size() < 2 ? INFINITY : total / (n - 1) / n;
+}
+
+/// What the brake does near kinks: a difference counts from two standard errors on.
+std::string verdict(const NearKinks& brakes) {
+  const double difference = mean_of(brakes.near) - mean_of(brakes.away);
+  const double error = std::sqrt(squared_error(brakes.near) + squared_error(brakes.away));
+  if (!(std::fabs(difference) > 2 * error)) return "no difference beyond chance";
+  return difference < 0 ? "it brakes harder there" : "it brakes less there";
+}
+
 }  // namespace
 
 Scene make_scene(Landscape f, const Point& start, std::int64_t steps,
@@ -242,7 +259,17 @@ std::optional<Window> close_up_of(const Scene& scene) {
   const double away = plane_distance(scene.start, centre);
   const double radius = std::max(1.25 * reaches[reaches.size() / 2], 1e-6 * away);
   if (radius > 0.4 * away) return std::nullopt;
-  return Window{centre[0] - radius, centre[0] + radius, centre[1] - radius, centre[1] + radius};
+  std::vector<double> xs{centre[0]};
+  std::vector<double> ys{centre[1]};
+  for (const auto& descent : scene.descents)
+    for (std::size_t i = 2 * descent.points.size() / 3; i < descent.points.size(); ++i)
+      if (plane_distance(descent.points[i], centre) <= radius) {
+        xs.push_back(descent.points[i][0]);
+        ys.push_back(descent.points[i][1]);
+      }
+  const auto x = report::range_of(xs, 0.15);
+  const auto y = report::range_of(ys, 0.15);
+  return Window{x.low, x.high, y.low, y.high};
 }
 
 void add_ideal(PicturePanel& panel, const Scene& scene) {
@@ -402,17 +429,15 @@ std::vector<std::string> in_words(const Scene& scene) {
       continue;
     }
     const auto brakes = brakes_by_place(scene, descent);
-    const char* const what = scene.f.cell > 0 ? "jump" : "kink";
-    const auto& radius = descent.of.recipe.optimizer.radius;
+    const auto where = fmt::format("within δ = {} of a {}", descent.of.recipe.optimizer.radius,
+                                   scene.f.cell > 0 ? "jump" : "kink");
     if (brakes.near.empty() || brakes.away.empty())
-      words.push_back(fmt::format("{} was {} within δ = {} of a {}; mean brake {:.2f}.", descent.of.name,
-                                  brakes.near.empty() ? "never" : "always", radius, what,
-                                  descent.mean_brake()));
+      words.push_back(fmt::format("{} was {} {}; mean brake {:.2f}.", descent.of.name,
+                                  brakes.near.empty() ? "never" : "always", where, descent.mean_brake()));
     else
-      words.push_back(fmt::format(
-          "{}: mean brake {:.2f} in the {} steps within δ = {} of a kink, {:.2f} in the other {}.",
-          descent.of.name, mean_of(brakes.near), brakes.near.size(), radius, mean_of(brakes.away),
-          brakes.away.size()));
+      words.push_back(fmt::format("{}: mean brake {:.2f} in the {} steps {}, {:.2f} in the other {}: {}.",
+                                  descent.of.name, mean_of(brakes.near), brakes.near.size(), where,
+                                  mean_of(brakes.away), brakes.away.size(), verdict(brakes)));
   }
   return words;
 }

@@ -240,7 +240,7 @@ double SvgPage::legend(const std::vector<std::vector<LegendKey>>& lines, double 
         path(line_class(key.style, key.ink), fmt::format("{}m3-5h20v10h-20z", place));
       else
         path(line_class(key.style, key.ink), fmt::format("{}h{}", place, kSwatch));
-      if (key.style.colour && key.style.stroke == Stroke::solid && key.ink == Ink::line)
+      if (key.marked && key.style.colour && key.style.stroke == Stroke::solid && key.ink == Ink::line)
         path("marker " + colour_class(key.style),
              fmt::format("{}m{} 0{}", place, kSwatch / 2, marker(key.style)));
       text(x + kSwatch + 8, y, key.text);
@@ -266,7 +266,7 @@ void SvgPage::axes(const Frame& frame, const AxisTitles& titles, bool whole_x) {
          "", "end");
   }
   text(frame.left + frame.width / 2, frame.bottom() + 34, titles.x, "quiet", "middle");
-  const double x = frame.left - 38;
+  const double x = frame.left - 42;
   const double y = frame.top + frame.height / 2;
   text(x, y, titles.y, "quiet", "middle",
        fmt::format(" transform=\"rotate(-90 {} {})\"", svg_number(x), svg_number(y)));

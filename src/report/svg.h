@@ -68,6 +68,7 @@ struct LegendKey {
   std::string text;
   LineStyle style;
   Ink ink = Ink::line;
+  bool marked = true;  ///< with the marker of its colour, if it is a broad line
 };
 
 // ---- axes -----------------------------------------------------------------------------------------------

@@ -34,15 +34,18 @@ Scene scene_of(const std::string& name, const std::string& prox, std::int64_t st
   if (request.controls) words.emplace_back("matched");
   auto contestants = lab::contestants_named(words, request.sets, request.seed);
   contestants[kAdam].name = "Adam";
+  if (request.controls) contestants[kMatched].name = "Adam matched";
   auto f = lab::make_landscape(name);
   const auto start = f.start;
   return lab::make_scene(std::move(f), start, steps, contestants, std::nullopt);
 }
 
-std::vector<std::vector<report::LegendKey>> legend_with_ideal(const Scene& scene, bool with_ideal) {
+std::vector<std::vector<report::LegendKey>> legend_for(const Scene& scene, bool with_control) {
   auto second = std::vector<report::LegendKey>{{"equal f", {}, Ink::contour}, {"kink", {}, Ink::kink}};
-  if (with_ideal && scene.ideal) second.insert(second.begin(), lab::ideal_key(*scene.ideal));
-  return {lab::legend_of(scene), second};
+  if (scene.ideal) second.insert(second.begin(), lab::ideal_key(*scene.ideal));
+  auto first = lab::legend_of(scene);
+  if (!with_control) first.resize(std::min(first.size(), kMatched));
+  return {first, second};
 }
 
 // Panel (d) of the first figure, and the second figure.
@@ -68,7 +71,7 @@ PicturePanel close_up(const Scene& scene, double part, double height, bool with_
 Picture four_panels(const Scene& scene, const std::string& title) {
   Picture picture;
   picture.title = title;
-  picture.legend = legend_with_ideal(scene, true);
+  picture.legend = legend_for(scene, false);
   const auto window = lab::window_of(scene);
   const auto plane = [&](const char* above) {
     auto panel = lab::plane_panel(scene.f, window, 0.5, kPlane);
@@ -97,7 +100,7 @@ Picture enlarged(const Scene& scene) {
   constexpr double kPart = 0.62;
   Picture picture;
   picture.title = "Figure 2: the end of the paths, enlarged";
-  picture.legend = legend_with_ideal(scene, true);
+  picture.legend = legend_for(scene, true);
   auto end = close_up(scene, kPart, kHeight, true);
   end.titles.above = "Close-up of the minimum";
   end.share = kPart;
@@ -106,7 +109,7 @@ Picture enlarged(const Scene& scene) {
   picture.rows = {{kHeight, {end, excess}}};
   picture.caption = in_words(scene);
   picture.caption.emplace_back(
-      "Adam is AdamW without decay. AdamW matched: Adam, each step multiplied by S-Adam's mean brake.");
+      "Adam is AdamW without decay. Adam matched: each step multiplied by S-Adam's mean brake.");
   return picture;
 }
 
@@ -169,7 +172,7 @@ LandscapeFigure third() {
   PicturePanel smooth;
   smooth.titles = {"A smooth function, with three tangents", "x", "f"};
   smooth.x = {kLeft, kRight};
-  smooth.y = {0, 6.5};
+  smooth.y = {-0.7, 6.5};
   auto kinked = smooth;
   kinked.titles.above = "A function with a kink, and slopes of ∂f(1)";
   for (const double x : {-0.3, 1.0, 2.2}) {
@@ -211,7 +214,8 @@ LandscapeFigure third() {
   LandscapeFigure figure;
   figure.key = "figure3";
   figure.picture.title = "Figure 3: gradient and Clarke subdifferential";
-  figure.picture.legend = {{{"f", {kFunction}}, {"slopes", dashed}, {"f′ and ∂f", {kSlope}}}};
+  figure.picture.legend = {
+      {{"f", {kFunction}, Ink::line, false}, {"slopes", dashed}, {"f′ and ∂f", {kSlope}, Ink::line, false}}};
   figure.picture.rows = {{240, {smooth, kinked}}, {200, {gradient, clarke}}};
   figure.picture.caption = {
       "Right: |x − 1| + x²/2, the paper's function along x. Left: the same with |x − 1| rounded off, "
