@@ -31,7 +31,8 @@ Landscapes: kinks, valley, lasso, max_affine, chain, staircase; quadratic,
 softplus and logistic are smooth. docs/lab.md has their formulas.
 
 An optimizer is sadam, adamw or prox_sgd, and behind it, separated by spaces, a
-preset (paper, reference), cosine, or options as in a recipe (lr=0.01, k=8).
+preset (paper, reference), cosine, or options as in a recipe (lr=0.01, k=8);
+cosine alone is AdamW's.
 The controls matched and shuffled are AdamW with the brakes of the S-Adam before
 them: their mean, or all of them in random order. Learning rate 0.05, no decay
 and no L1 penalty unless said otherwise.
@@ -64,8 +65,9 @@ lab::Landscape landscape_for(const LandscapeArguments& arguments) {
     throw UsageError(
         fmt::format("{} dimensions are more than 'sadam landscape' has room for; give {} at most.",
                     arguments.dimensions, kMostDimensions));
-  return lab::make_landscape(arguments.name,
-                             static_cast<std::size_t>(std::max<std::int64_t>(arguments.dimensions, 0)));
+  if (arguments.dimensions < 2)
+    throw UsageError(fmt::format("a landscape has 2 dimensions or more, and not {}.", arguments.dimensions));
+  return lab::make_landscape(arguments.name, static_cast<std::size_t>(arguments.dimensions));
 }
 
 // "-1.5,2"; one number stands for all coordinates.
@@ -107,8 +109,11 @@ void draw_landscape(const LandscapeArguments& arguments) {
   const auto start = arguments.start.empty() ? picture_start(f) : point_from(arguments.start, "--start", f);
   std::optional<lab::Point> at;
   if (!arguments.at.empty()) {
+    if (f.cell > 0)
+      throw UsageError(
+          fmt::format("'{}' jumps, so that it has no Clarke subdifferential: leave out --at.", f.name));
     at = point_from(arguments.at, "--at", f);
-    f.subdifferential(*at);  // refuses what jumps, before anything is run
+    f.subdifferential(*at);  // refuses a point where too many kinks meet, before anything is run
   }
   const auto contestants = lab::contestants_named(arguments.optimizers, arguments.sets, arguments.seed);
   const auto scene = lab::make_scene(std::move(f), start, arguments.steps, contestants, at);

@@ -89,12 +89,15 @@ Contestant contestant_named(const std::string& text, const std::vector<std::stri
   std::string control = "none";
   for (std::size_t i = 1; i < words.size(); ++i) {
     const auto& word = words[i];
-    if (is_control(word) && words.front() == "adamw") {
-      if (word == "cosine")
-        source.set("schedule.name=cosine");
-      else
-        control = word;
-    } else if (is_preset(word) && words.front() == "sadam") {
+    if (word == "cosine") {
+      source.set("schedule.name=cosine");
+    } else if (is_control(word)) {
+      if (words.front() != "adamw")
+        throw UsageError(fmt::format("'{0}' is a control: write 'adamw {0}'.", word));
+      control = word;
+    } else if (is_preset(word)) {
+      if (words.front() != "sadam")
+        throw UsageError(fmt::format("'{0}' is a preset of S-Adam: write 'sadam {0}'.", word));
       source.set(fmt::format("optimizer.preset={}", word));
     } else if (word.find('=') == std::string::npos) {
       refuse_word(word);

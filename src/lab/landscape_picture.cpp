@@ -53,7 +53,7 @@ std::vector<LineStyle> styles_of(const std::vector<Descent>& descents) {
     const auto& name = recipe.optimizer.name;
     if (recipe.control.kind != "none") {
       styles.push_back({of_sadam, recipe.control.kind == "matched" ? Stroke::dashed : Stroke::dotted});
-    } else if (recipe.schedule.name != "constant") {
+    } else if (name == "adamw" && recipe.schedule.name == "cosine") {
       styles.push_back({std::nullopt, Stroke::dash_dotted});
     } else {
       std::size_t colour = name == "prox_sgd" ? 0 : name == "adamw" ? 1 : 2;
