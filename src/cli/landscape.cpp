@@ -22,8 +22,8 @@ minimum they came.
   sadam landscape kinks
       the paper's |x-1| + |y-1| + (x² + y²)/2, drawn in kinks.svg
   sadam landscape valley --lr 0.02 --steps 1000 -o valley.png
-  sadam landscape lasso --optimizers adamw,sadam,sadam\ k=8,matched
-  sadam landscape kinks --optimizers 'sadam,sadam directions=step statistic=residual'
+  sadam landscape lasso --optimizers 'adamw,sadam,sadam k=8,matched'
+  sadam landscape kinks --optimizers 'sadam directions=step statistic=residual'
   sadam landscape kinks --at 1,0.3
       with Clarke's subdifferential at that point
 
@@ -32,10 +32,9 @@ softplus and logistic are smooth. docs/lab.md has their formulas.
 
 An optimizer is sadam, adamw or prox_sgd, and behind it, separated by spaces, a
 preset (paper, reference), cosine, or options as in a recipe (lr=0.01, k=8);
-cosine alone is AdamW's.
-The controls matched and shuffled are AdamW with the brakes of the S-Adam before
-them: their mean, or all of them in random order. Learning rate 0.05, no decay
-and no L1 penalty unless said otherwise.
+cosine alone is AdamW's. The controls matched and shuffled are AdamW with the
+brakes of the S-Adam before them: their mean, or all of them in random order.
+Learning rate 0.05, no decay and no L1 penalty unless said otherwise.
 
 The picture has lines of equal value, kinks, paths, the ideal path (the
 subgradient flow, with its error), where S-Adam brakes and how hard, and the
