@@ -30,11 +30,11 @@ Point in_plane(const Landscape& f, double x, double y) {
 
 Spot seen(const Point& point) { return {point[0], point[1]}; }
 
-std::string coordinates(const Point& point) {
+std::string coordinates(const Point& point, std::size_t most = 4) {
   std::vector<std::string> all;
-  for (std::size_t i = 0; i < std::min<std::size_t>(point.size(), 4); ++i)
+  for (std::size_t i = 0; i < std::min(point.size(), most); ++i)
     all.push_back(fmt::format("{}{:.4g}", point[i] < 0 ? "−" : "", std::fabs(point[i])));
-  if (point.size() > 4) all.emplace_back("…");
+  if (point.size() > most) all.emplace_back("…");
   return fmt::format("({})", fmt::join(all, ", "));
 }
 
@@ -397,7 +397,7 @@ PicturePanel clarke_panel(const Landscape& f, const Point& at, double part, doub
   if (!holds_zero)
     panel.marks.push_back({seen(nearest), fmt::format("nearest, {:.3g} away", norm(nearest)),
                            PictureMark::Side::above, PictureMark::Shape::disc});
-  panel.titles = {fmt::format("∂f at {}: diameter {:.3g}", coordinates(at), diameter(all)),
+  panel.titles = {fmt::format("∂f at {}: diameter {:.3g}", coordinates(at, 2), diameter(all)),
                   f.start.size() == 2 ? "∂/∂x" : "∂/∂x₁", f.start.size() == 2 ? "∂/∂y" : "∂/∂x₂"};
   panel.x = report::range_of(xs, 0.25);
   panel.y = report::range_of(ys, 0.25);

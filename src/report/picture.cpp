@@ -115,15 +115,25 @@ void draw(SvgPage& page, const PictureMark& mark, const Frame& frame) {
   else
     page.path("marker plain", fmt::format("M{} {}m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z", svg_number(x),
                                           svg_number(y)));
+  // Where the words are too long for their side of the point, they begin or end at the frame.
+  const double width = text_width(mark.text);
+  const auto write = [&](double left, double height, double at, const char* anchor) {
+    if (left < frame.left + 4)
+      page.text(frame.left + 4, height, mark.text, "halo");
+    else if (left + width > frame.right() - 4)
+      page.text(frame.right() - 4, height, mark.text, "halo", "end");
+    else
+      page.text(at, height, mark.text, "halo", anchor);
+  };
   switch (mark.side) {
     case PictureMark::Side::right:
-      return page.text(x + 10, y + 4, mark.text, "halo");
+      return write(x + 10, y + 4, x + 10, "start");
     case PictureMark::Side::left:
-      return page.text(x - 10, y + 4, mark.text, "halo", "end");
+      return write(x - 10 - width, y + 4, x - 10, "end");
     case PictureMark::Side::above:
-      return page.text(x, y - 11, mark.text, "halo", "middle");
+      return write(x - width / 2, y - 11, x, "middle");
     case PictureMark::Side::below:
-      return page.text(x, y + 21, mark.text, "halo", "middle");
+      return write(x - width / 2, y + 21, x, "middle");
   }
 }
 

@@ -207,7 +207,7 @@ LandscapeFigure third() {
   clarke.curves.push_back(
       {{{kKink, at_kink.low}, {kKink, at_kink.high}}, {kSlope}, Ink::ideal, "∂f(1)", false});
   clarke.marks.push_back({{kKink, at_kink.low},
-                          fmt::format("{:g}: in ∂f(1), so x = 1 is stationary", at_kink.low),
+                          "0 is in ∂f(1): stationary",
                           PictureMark::Side::right,
                           PictureMark::Shape::ring});
 

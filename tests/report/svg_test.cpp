@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -213,6 +214,28 @@ TEST(Picture, KeepsTheBendsOfACurveAndDropsWhatNobodySees) {
   const auto at = svg.find("line c1\" d=\"M", svg.find("<svg x="));
   const auto path = svg.substr(at, svg.find('>', at) - at);
   EXPECT_EQ(count_of(path, "L"), 2U) << path;
+}
+
+TEST(Picture, WordsBesideAPointStayWithinTheFrame) {
+  auto picture = small_picture();
+  auto& marks = picture.rows[0].panels[0].marks;
+  marks.clear();
+  const std::string words = "words that are quite long";
+  for (const double x : {0.05, 5.0, 9.95})
+    for (const auto side : {PictureMark::Side::right, PictureMark::Side::left, PictureMark::Side::above})
+      marks.push_back({{x, 0}, words, side, PictureMark::Shape::disc});
+  const auto svg = to_svg(picture);
+  const std::regex text(R"x(<text x="([0-9.]+)" y="[0-9.]+" class="halo" text-anchor="([a-z]+)">words)x");
+  const double left = 58;
+  const double right = left + frame_width(0.5);
+  std::size_t seen_words = 0;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), text), end; it != end; ++it, ++seen_words) {
+    const double part = (*it)[2] == "start" ? 0 : (*it)[2] == "end" ? 1 : 0.5;
+    const double from = std::stod((*it)[1]) - part * text_width(words);
+    EXPECT_GE(from, left);
+    EXPECT_LE(from + text_width(words), right);
+  }
+  EXPECT_EQ(seen_words, 9U);
 }
 
 TEST(Picture, AxesOfPowersSayThem) {
