@@ -1,6 +1,7 @@
 #include "lab/flow.h"
 
 #include <fmt/format.h>
+#include <sadam/error.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,7 @@
 #include "report/svg.h"
 
 #include <gtest/gtest.h>
+#include <sadam/error.h>
 
 #include <array>
 #include <cmath>
