@@ -12,8 +12,9 @@ namespace sadam::lab {
 struct Flow {
   std::vector<double> times;
   std::vector<Point> points;
-  /// How far from the truth it is, at most: the largest distance, at equal times, from the same integration
-  /// with twice the step, and what locating the kinks costs.
+  /// An estimate from above of how far from the truth it is: the largest distance, at equal times, from the
+  /// same integration with twice the step (whose own error is 16 times as large), and what locating the kinks
+  /// costs.
   double error = 0;
   bool at_rest = false;  ///< it ended where ∂f holds 0, to 1e-9
 };
@@ -21,6 +22,6 @@ struct Flow {
 /// From `start` for this long or until it is at rest. By Runge and Kutta's fourth-order rule between the
 /// events at which a kink is met or left, which are found by bisection. Throws an Error for a landscape that
 /// jumps, and where more than 12 kinks meet.
-Flow subgradient_flow(const Landscape& f, const Point& start, double time = 20, double step = 1.0 / 256);
+Flow subgradient_flow(const Landscape& f, const Point& start, double time = 60, double step = 1.0 / 256);
 
 }  // namespace sadam::lab

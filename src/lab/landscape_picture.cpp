@@ -257,8 +257,11 @@ std::optional<Window> close_up_of(const Scene& scene) {
   std::nth_element(reaches.begin(), reaches.begin() + static_cast<std::ptrdiff_t>(reaches.size() / 2),
                    reaches.end());
   const double away = plane_distance(scene.start, centre);
-  const double radius = std::max(1.25 * reaches[reaches.size() / 2], 1e-6 * away);
+  const double radius = 1.25 * reaches[reaches.size() / 2];
   if (radius > 0.4 * away) return std::nullopt;
+  // Closer than a hundredth of the way the numbers at the axes say nothing.
+  if (const double least = 0.01 * away; radius < least)
+    return Window{centre[0] - least, centre[0] + least, centre[1] - least, centre[1] + least};
   std::vector<double> xs{centre[0]};
   std::vector<double> ys{centre[1]};
   for (const auto& descent : scene.descents)
