@@ -49,7 +49,7 @@ bool is_unfinished(const Curve& curve) {
 
 // A line for the methods and one for the controls.
 std::vector<std::vector<report::LegendKey>> legend_of(const TableRecipe& table,
-                                                     const std::vector<Curve>& curves) {
+                                                      const std::vector<Curve>& curves) {
   std::vector<report::LegendKey> methods;
   for (std::size_t row = 0; row < table.rows.size(); ++row)
     if (std::any_of(curves.begin(), curves.end(), [&](const Curve& curve) { return curve.row == row; }))
