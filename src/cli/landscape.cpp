@@ -103,7 +103,8 @@ lab::Point picture_start(const lab::Landscape& f) {
 
 void draw_landscape(const LandscapeArguments& arguments) {
   auto f = landscape_for(arguments);
-  const auto file = arguments.output.empty() ? std::filesystem::path(f.name + ".svg") : arguments.output;
+  const auto file =
+      arguments.output.empty() ? std::filesystem::path(fmt::format("{}.svg", f.name)) : arguments.output;
   report::check_picture_file(file);
   const auto start = arguments.start.empty() ? picture_start(f) : point_from(arguments.start, "--start", f);
   std::optional<lab::Point> at;
@@ -145,7 +146,10 @@ void add_landscape(CLI::App& app) {
       ->type_name("COUNT");
   command
       .add_option_function<std::string>(
-          "--lr", [arguments](const std::string& rate) { arguments->sets.push_back("optimizer.lr=" + rate); },
+          "--lr",
+          [arguments](const std::string& rate) {
+            arguments->sets.push_back(fmt::format("optimizer.lr={}", rate));
+          },
           "Learning rate of all of them (optimizer.lr)")
       ->type_name("RATE");
   command

@@ -102,7 +102,7 @@ Contestant contestant_named(const std::string& text, const std::vector<std::stri
     } else if (word.find('=') == std::string::npos) {
       refuse_word(word);
     } else {
-      const auto field = word.starts_with("k=") ? "probes" + word.substr(1) : word;
+      const auto field = word.starts_with("k=") ? fmt::format("probes{}", word.substr(1)) : word;
       source.set(fmt::format("optimizer.{}", field), fmt::format("optimizer '{}'", text));
     }
     contestant.name += fmt::format(" {}", word);

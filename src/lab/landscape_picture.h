@@ -1,47 +1,17 @@
-// Landscapes as pictures and in words: lines of equal value, kinks, paths, brakes, Clarke's set at a point.
+// Landscapes as pictures: lines of equal value, kinks, paths, brakes, Clarke's set at a point.
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "lab/contours.h"
-#include "lab/descent.h"
-#include "lab/flow.h"
-#include "lab/landscape.h"
+#include "lab/scene.h"
 #include "report/picture.h"
-#include "report/text_table.h"
 
 namespace sadam::lab {
 
-/// A landscape, what went down it, and what else is to be shown. In more than two dimensions a picture shows
-/// the first two: the plane through the minimiser, and the paths seen from above.
-struct Scene {
-  Landscape f;
-  Point start;
-  std::vector<Descent> descents;
-  std::optional<Flow> ideal;
-  std::string no_ideal;     ///< why there is none
-  std::optional<Point> at;  ///< where Clarke's set is shown
-};
-
-/// Runs the contestants and the flow. Without `at` Clarke's set is shown at the minimiser, unless f is
-/// smooth.
-Scene make_scene(Landscape f, const Point& start, std::int64_t steps,
-                 const std::vector<Contestant>& contestants, std::optional<Point> at);
-
 /// Everything in one picture: paths, a close-up, f and brake by step, Clarke's set.
 report::Picture to_picture(const Scene& scene);
-
-/// A row for each optimizer: how far above the minimum it ended, how far from the minimiser, dist(0, ∂f)
-/// there, its mean brake.
-report::TextTable to_table(const Scene& scene);
-
-/// A row for each optimizer and step, for other programs.
-report::TextTable to_points(const Scene& scene);
-
-/// What was run, how accurate the ideal path is, and where S-Adam braked: sentences.
-std::vector<std::string> in_words(const Scene& scene);
 
 // ---- parts, for pictures that are composed otherwise -----------------------------------------------------
 

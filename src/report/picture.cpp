@@ -85,7 +85,7 @@ void draw(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
   page.path(line_class(curve.style, curve.ink), commands, curve.name);
   if (!curve.marked || stretch.empty()) return;
   const auto end = stretch.back();
-  page.path("marker " + colour_class(curve.style),
+  page.path(fmt::format("marker {}", colour_class(curve.style)),
             fmt::format("M{} {}{}", svg_number(end.x), svg_number(end.y), marker(curve.style)));
 }
 

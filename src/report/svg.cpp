@@ -49,7 +49,7 @@ std::string colour_rules(bool dark) {
   const auto side = [dark](const PaletteColour& colour) { return dark ? colour.dark : colour.light; };
   std::string rules;
   for (const auto& [what, colour] : kPageColours)
-    rules += fmt::format(fmt::runtime(what), side(colour)) + "\n";
+    rules += fmt::format("{}\n", fmt::format(fmt::runtime(what), side(colour)));
   for (std::size_t i = 0; i < kPalette.size(); ++i)
     rules += fmt::format(".c{} {{ color: {}; }}\n", i, side(kPalette[i]));
   return rules;
@@ -241,7 +241,7 @@ double SvgPage::legend(const std::vector<std::vector<LegendKey>>& lines, double 
       else
         path(line_class(key.style, key.ink), fmt::format("{}h{}", place, kSwatch));
       if (key.marked && key.style.colour && key.style.stroke == Stroke::solid && key.ink == Ink::line)
-        path("marker " + colour_class(key.style),
+        path(fmt::format("marker {}", colour_class(key.style)),
              fmt::format("{}m{} 0{}", place, kSwatch / 2, marker(key.style)));
       text(x + kSwatch + 8, y, key.text);
       x += width + 22;
