@@ -29,3 +29,11 @@ set(SADAM_HAVE_FETCH OFF)
 if(CURL_FOUND AND LibArchive_FOUND AND OPENSSL_FOUND)
   set(SADAM_HAVE_FETCH ON)
 endif()
+
+# Pictures as PNG and PDF; SVG needs nothing.
+find_package(PkgConfig QUIET)
+set(SADAM_HAVE_RSVG OFF)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(SADAM_RSVG QUIET IMPORTED_TARGET librsvg-2.0 cairo-pdf)
+  set(SADAM_HAVE_RSVG ${SADAM_RSVG_FOUND})
+endif()

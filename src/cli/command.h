@@ -25,6 +25,7 @@ void add_runs(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_info(CLI::App& app);
+void add_landscape(CLI::App& app);
 
 /// The program, with the arguments of `main`; its exit status.
 int run(int argc, char** argv);

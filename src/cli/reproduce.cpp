@@ -28,6 +28,8 @@ paper lacks. Run it again to see the table: nothing is trained twice.
   sadam reproduce table1 --only cifar100/adamw --seeds 1-3 --epochs 5
   sadam reproduce curves --only quantization
       pictures of the runs of table1
+  sadam reproduce figures
+      the paper's Figures 1 to 3, in a second
   sadam reproduce my-table.toml
       a table of your own; see docs/tables.md
 
@@ -38,6 +40,8 @@ paper lacks. Run it again to see the table: nothing is trained twice.
   table5   learning rates
   learning-rates  ours: what a wrong rate costs, constant and cosine
   curves   accuracy and loss by epoch
+  figures  Figures 1 to 3: paths on a function with kinks, Clarke's
+           subdifferential (figure1, figure1-valley, figure2, figure3)
 
 Every S-Adam row gets three controls, with the same seeds:
   matched    AdamW, each step multiplied by the mean brake of the S-Adam run
@@ -104,7 +108,10 @@ void add_reproduce(CLI::App& app) {
   auto arguments = std::make_shared<ReproduceArguments>();
   auto& request = arguments->request;
   auto& command = add_command(app, "reproduce", kReproduceHelp);
-  command.add_option("table", arguments->table, "table1 to table5, learning-rates, curves, or a TOML file")->required();
+  command
+      .add_option("table", arguments->table,
+                  "table1 to table5, learning-rates, curves, figures, or a TOML file")
+      ->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");
   command
@@ -138,6 +145,8 @@ void add_reproduce(CLI::App& app) {
   command.callback([arguments] {
     if (arguments->table == "curves")
       reproduce_curves(*arguments);
+    else if (arguments->table == "figures")
+      reproduce_figures(*arguments);
     else
       reproduce_table(*arguments);
   });

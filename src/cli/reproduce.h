@@ -1,4 +1,4 @@
-// What `sadam reproduce` was told, and where it says how far it is. Private to its two files.
+// What `sadam reproduce` was told, and where it says how far it is. Private to its three files.
 #pragma once
 
 #include <cstdint>
@@ -52,5 +52,7 @@ std::string about_elsewhere(const reproduce::Execution& execution);
 
 /// `sadam reproduce curves`.
 void reproduce_curves(const ReproduceArguments& arguments);
+/// `sadam reproduce figures`.
+void reproduce_figures(const ReproduceArguments& arguments);
 
 }  // namespace sadam::cli

@@ -48,13 +48,13 @@ bool is_unfinished(const Curve& curve) {
 }
 
 // A line for the methods and one for the controls.
-std::vector<std::vector<report::ChartKey>> legend_of(const TableRecipe& table,
-                                                     const std::vector<Curve>& curves) {
-  std::vector<report::ChartKey> methods;
+std::vector<std::vector<report::LegendKey>> legend_of(const TableRecipe& table,
+                                                      const std::vector<Curve>& curves) {
+  std::vector<report::LegendKey> methods;
   for (std::size_t row = 0; row < table.rows.size(); ++row)
     if (std::any_of(curves.begin(), curves.end(), [&](const Curve& curve) { return curve.row == row; }))
       methods.push_back({table.rows[row].title, {row, Stroke::solid}});
-  std::vector<report::ChartKey> controls;
+  std::vector<report::LegendKey> controls;
   const auto add_control = [&](Control control, Stroke stroke, const char* text) {
     if (std::any_of(curves.begin(), curves.end(),
                     [&](const Curve& curve) { return curve.control == control; }))

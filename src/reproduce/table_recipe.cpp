@@ -323,6 +323,7 @@ TableRecipe find_table(const std::string& name_or_path) {
       return read_table(built_in.text, name_or_path, fmt::format("{}.toml", name_or_path));
     names.emplace_back(built_in.name);
   }
+  names.emplace_back("figures");  // drawn without a recipe
   const std::filesystem::path path(name_or_path);
   if (path.extension() != ".toml")
     throw UsageError(

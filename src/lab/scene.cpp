@@ -1,0 +1,187 @@
+#include "lab/scene.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sadam/error.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace sadam::lab {
+namespace {
+
+bool is_finite(const Point& point) {
+  return std::all_of(point.begin(), point.end(), [](double each) { return std::isfinite(each); });
+}
+
+std::optional<double> stationarity_of(const Landscape& f, const Point& point) {
+  if (f.cell > 0 || !is_finite(point)) return std::nullopt;
+  try {
+    return f.stationarity(point);
+  } catch (const Error&) {  // too many kinks meet
+    return std::nullopt;
+  }
+}
+
+struct NearKinks {
+  std::vector<double> near;  ///< brakes of steps that began within δ of a kink
+  std::vector<double> away;
+};
+NearKinks brakes_by_place(const Scene& scene, const Descent& descent) {
+  NearKinks brakes;
+  for (std::size_t i = 0; i < descent.brakes.size(); ++i)
+    (scene.f.has_kink_within(descent.points[i], descent.of.recipe.optimizer.radius) ? brakes.near
+                                                                                    : brakes.away)
+        .push_back(descent.brakes[i]);
+  return brakes;
+}
+
+double mean_of(const std::vector<double>& values) {
+  double total = 0;
+  for (const double value : values) total += value;
+  return total / static_cast<double>(values.size());
+}
+
+/// The squared standard error of a mean.
+double squared_error(const std::vector<double>& values) {
+  const double mean = mean_of(values);
+  double total = 0;
+  for (const double value : values) total += (value - mean) * (value - mean);
+  const auto n = static_cast<double>(values.size());
+  return values.size() < 2 ? INFINITY : total / (n - 1) / n;
+}
+
+/// What the brake does near kinks: a difference counts from two standard errors on.
+std::string verdict(const NearKinks& brakes) {
+  const double difference = mean_of(brakes.near) - mean_of(brakes.away);
+  const double error = std::sqrt(squared_error(brakes.near) + squared_error(brakes.away));
+  if (!(std::fabs(difference) > 2 * error)) return "no difference beyond chance";
+  return difference < 0 ? "it brakes harder there" : "it brakes less there";
+}
+
+}  // namespace
+
+std::string coordinates(const Point& point, std::size_t most) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < std::min(point.size(), most); ++i)
+    all.push_back(fmt::format("{}{:.4g}", point[i] < 0 ? "−" : "", std::fabs(point[i])));
+  if (point.size() > most) all.emplace_back("…");
+  return fmt::format("({})", fmt::join(all, ", "));
+}
+
+std::string power_above(double value) {
+  return fmt::format("1e{}", static_cast<int>(std::floor(std::log10(value))) + 1);
+}
+
+std::string shown_name(const Descent& descent) {
+  const bool matched = descent.of.recipe.control.kind == "matched";
+  return matched ? fmt::format("{}: × {:.2f}", descent.of.name, descent.mean_brake()) : descent.of.name;
+}
+
+double excess(const Landscape& f, const Point& point) { return f.value(point) - f.lowest; }
+
+Scene make_scene(Landscape f, const Point& start, std::int64_t steps,
+                 const std::vector<Contestant>& contestants, std::optional<Point> at) {
+  Scene scene;
+  scene.start = start;
+  scene.descents = descend(f, start, steps, contestants);
+  scene.at = std::move(at);
+  if (!scene.at && !f.is_smooth() && f.minimiser && stationarity_of(f, *f.minimiser)) scene.at = f.minimiser;
+  scene.f = std::move(f);
+  // The work grows with the cube of the dimension.
+  constexpr std::size_t kMostForFlow = 30;
+  if (start.size() > kMostForFlow) {
+    scene.no_ideal = fmt::format("it is integrated in {} dimensions at most.", kMostForFlow);
+    return scene;
+  }
+  try {
+    scene.ideal = subgradient_flow(scene.f, start);
+  } catch (const Error& error) {
+    scene.no_ideal = error.what();
+  }
+  return scene;
+}
+
+std::vector<std::string> in_words(const Scene& scene) {
+  std::vector<std::string> words;
+  const auto steps = scene.descents.empty() ? 0 : scene.descents.front().brakes.size();
+  const auto& first = scene.descents.front().of.recipe;
+  std::set<double> rates;
+  for (const auto& descent : scene.descents) rates.insert(descent.of.recipe.optimizer.lr);
+  words.push_back(fmt::format("{} steps from {}, learning rate{} {}, exact gradients, seed {}.", steps,
+                              coordinates(scene.start), rates.size() > 1 ? "s" : "", fmt::join(rates, ", "),
+                              first.seed));
+  if (scene.ideal)
+    words.push_back(
+        fmt::format("Ideal path: the subgradient flow, with an error below {} (its largest distance from one "
+                    "with twice the step).",
+                    power_above(scene.ideal->error)));
+  else
+    words.push_back(fmt::format("There is no ideal path: {}", scene.no_ideal));
+  for (const auto& descent : scene.descents) {
+    if (!descent.probes()) continue;
+    if (scene.f.is_smooth()) {
+      words.push_back(fmt::format("{}: mean brake {:.2f} on a function without kinks.", descent.of.name,
+                                  descent.mean_brake()));
+      continue;
+    }
+    const auto brakes = brakes_by_place(scene, descent);
+    const auto where = fmt::format("within δ = {} of a {}", descent.of.recipe.optimizer.radius,
+                                   scene.f.cell > 0 ? "jump" : "kink");
+    if (brakes.near.empty() || brakes.away.empty())
+      words.push_back(fmt::format("{} was {} {}; mean brake {:.2f}.", descent.of.name,
+                                  brakes.near.empty() ? "never" : "always", where, descent.mean_brake()));
+    else
+      words.push_back(fmt::format("{}: mean brake {:.2f} in the {} steps {}, {:.2f} in the other {}: {}.",
+                                  descent.of.name, mean_of(brakes.near), brakes.near.size(), where,
+                                  mean_of(brakes.away), brakes.away.size(), verdict(brakes)));
+  }
+  return words;
+}
+
+report::TextTable to_table(const Scene& scene) {
+  using report::Align;
+  using report::Cell;
+  report::TextTable table;
+  table.columns = {{"optimizer", "optimizer"},
+                   {"excess", "f − f*", Align::right},
+                   {"distance", "distance", Align::right},
+                   {"stationarity", "dist(0, ∂f)", Align::right},
+                   {"mean_brake", "mean brake", Align::right}};
+  const auto small = [](double value) { return Cell(value, fmt::format("{:.2e}", value)); };
+  for (const auto& descent : scene.descents) {
+    const auto& end = descent.points.back();
+    const auto slope = stationarity_of(scene.f, end);
+    const bool braked = descent.probes() || descent.of.recipe.control.kind != "none";
+    table.add({shown_name(descent), small(excess(scene.f, end)),
+               scene.f.minimiser ? small(norm(sum(end, *scene.f.minimiser, -1))) : Cell(),
+               slope ? small(*slope) : Cell(), braked ? Cell::number(descent.mean_brake(), 3) : Cell()});
+  }
+  return without_empty_columns(table);
+}
+
+report::TextTable to_points(const Scene& scene) {
+  using report::Cell;
+  report::TextTable table;
+  table.columns = {{"optimizer", "optimizer"}, {"step", "step"},  {"x", "x"}, {"y", "y"},
+                   {"excess", "f − f*"},       {"brake", "brake"}};
+  const auto number = [](double value) { return Cell(value, fmt::format("{}", value)); };
+  for (const auto& descent : scene.descents)
+    for (std::size_t i = 0; i < descent.points.size(); ++i) {
+      const auto& point = descent.points[i];
+      table.add({descent.of.name, Cell::count(static_cast<std::int64_t>(i)), number(point[0]),
+                 number(point[1]), number(excess(scene.f, point)),
+                 i == 0 ? Cell() : number(descent.brakes[i - 1])});
+    }
+  if (!scene.ideal) return table;
+  // A few hundred of its points say it all.
+  const auto& ideal = scene.ideal->points;
+  const auto stride = ideal.size() / 500 + 1;
+  for (std::size_t i = 0; i < ideal.size(); i += stride)
+    table.add({"ideal path", Cell(), number(ideal[i][0]), number(ideal[i][1]),
+               number(excess(scene.f, ideal[i])), Cell()});
+  return table;
+}
+
+}  // namespace sadam::lab

@@ -1,0 +1,79 @@
+// Pictures of the plane: panels with curves, areas and marks, in rows; a legend above and a caption below.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/svg.h"
+
+namespace sadam::report {
+
+struct Spot {
+  double x = 0;
+  double y = 0;
+};
+
+struct PictureCurve {
+  std::vector<Spot> points;  ///< where one is not finite the curve is interrupted
+  LineStyle style;
+  Ink ink = Ink::line;
+  std::string name;     ///< what a browser shows when the pointer rests on it
+  bool marked = false;  ///< the marker of its colour stands at its end
+};
+
+/// Pale discs, some larger than others.
+struct PictureBlobs {
+  std::vector<Spot> points;
+  std::vector<double> sizes;  ///< of each, from 0 (not seen) to 1
+  LineStyle style;
+  std::string name;
+};
+
+/// A point with a word beside it.
+struct PictureMark {
+  enum class Shape { disc, ring };
+  enum class Side { right, left, above, below };
+  Spot at;
+  std::string text;
+  Side side = Side::right;
+  Shape shape = Shape::disc;
+};
+
+/// Drawn in the order of these fields, each list from the first to the last, and cut off at the frame.
+struct PicturePanel {
+  AxisTitles titles;
+  AxisRange x, y;
+  bool log_y = false;
+  bool whole_x = false;  ///< integers below
+  double share = 1;      ///< of the row's width, beside its neighbours'
+  std::vector<PictureCurve> curves;
+  std::vector<PictureBlobs> blobs;
+  std::vector<PictureMark> marks;
+};
+
+struct PictureRow {
+  double height = 300;  ///< of the frames, in pixels of a page that is 960 wide
+  std::vector<PicturePanel> panels;
+};
+
+struct Picture {
+  std::string title;
+  std::string subtitle;
+  std::vector<std::vector<LegendKey>> legend;
+  std::vector<PictureRow> rows;
+  std::vector<std::string> caption;  ///< paragraphs
+};
+
+/// The whole file. The same picture gives the same bytes; any text is fit for XML.
+std::string to_svg(const Picture& picture, PageColours colours = PageColours::as_reader);
+
+/// How wide the frame of a panel is that has this part of its row, from 0 to 1.
+double frame_width(double part);
+
+/// Widens one of two ranges, so that one unit is as long up as across in a frame of this width and height.
+void equalise(AxisRange& x, AxisRange& y, double width, double height);
+
+/// What the points need and a margin, a share of their extent; never empty.
+AxisRange range_of(const std::vector<double>& values, double margin);
+
+}  // namespace sadam::report
