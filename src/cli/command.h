@@ -23,6 +23,7 @@ void add_reproduce(CLI::App& app);
 void add_data(CLI::App& app);
 void add_runs(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_theory(CLI::App& app);
 void add_info(CLI::App& app);
 
 /// The program, with the arguments of `main`; its exit status.

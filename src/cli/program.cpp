@@ -157,8 +157,8 @@ int run(int argc, char** argv) {
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
     return fmt::format("sadam: {}\n", parse_failure(*failed, error));
   });
-  for (auto* const add :
-       {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare, add_info})
+  for (auto* const add : {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare,
+                          add_theory, add_info})
     add(app);
   try {
     app.parse(words_of(argc, argv));

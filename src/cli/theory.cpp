@@ -1,0 +1,192 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/usage_error.h"
+#include "cli/command.h"
+#include "lab/theory.h"
+#include "report/text_table.h"
+#include "train/progress.h"
+
+namespace sadam::cli {
+namespace {
+
+constexpr const char* kTheoryHelp =
+    R"(Checks the paper's theory with numbers: for each claim what it predicts, what
+is measured with its 95 % interval, the verdict, and a counterexample where it
+fails.
+
+  sadam theory --quick
+      every claim, in under a minute
+  sadam theory bounds curvature
+      some topics: bounds, samples, proximal, curvature, diameter, rate,
+      limit, lyapunov, batch, twins
+  sadam theory --csv theory.csv
+      every claim in full, a few minutes; the numbers also in a file
+
+The same seed gives the same numbers.)";
+
+struct TheoryArguments {
+  std::vector<std::string> names;
+  bool quick = false;
+  std::uint64_t seed = 1;
+  std::string csv;
+};
+
+constexpr std::size_t kWidth = 80;
+
+std::string number(double value) {
+  auto text = fmt::format("{:.4g}", value);
+  if (text == "1" && value != 1)
+    text = fmt::format("1 {} {:.1e}", value < 1 ? "−" : "+", std::fabs(1 - value));
+  return text;
+}
+
+std::string measurement(const lab::Estimate& estimate) {
+  if (estimate.low == estimate.high) return number(estimate.value);
+  return fmt::format("{} [{}, {}]", number(estimate.value), number(estimate.low), number(estimate.high));
+}
+
+report::TextTable cases_of(const lab::Claim& claim) {
+  report::TextTable table;
+  table.columns = {
+      {"case", "case"}, {"predicted", "predicted"}, {"measured", "measured"}, {"verdict", "verdict"}};
+  for (const auto& one : claim.cases)
+    table.add(
+        {one.name, lab::prediction(one), measurement(one.measured), std::string(to_string(judge(one)))});
+  return table;
+}
+
+std::string indented(const std::string& text, std::size_t by) {
+  const std::string margin(by, ' ');
+  std::string all;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    all += fmt::format("{}{}\n", margin, text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return all;
+}
+
+std::string paragraph(const std::string& text) { return indented(report::wrapped(text, kWidth - 2), 2); }
+
+std::string block_of(const lab::Claim& claim) {
+  auto text = fmt::format("{}: {}\n", claim.id, to_string(judge(claim)));
+  text += paragraph(fmt::format("{} ({})", claim.statement, claim.where));
+  if (!claim.setting.empty()) text += paragraph(claim.setting);
+  if (!claim.untestable.empty()) text += paragraph(claim.untestable);
+  if (!claim.cases.empty()) text += indented(to_text(cases_of(claim), kWidth - 2), 2);
+  for (const auto& one : claim.cases)
+    if (judge(one) == lab::Verdict::fails && !one.counterexample.empty())
+      text += paragraph(fmt::format("Counterexample ({}): {}", one.name, one.counterexample));
+  return text;
+}
+
+std::string csv_of(const std::vector<lab::Claim>& claims) {
+  report::TextTable table;
+  for (const auto* key : {"claim", "where", "statement", "verdict", "case", "relation", "predicted",
+                          "tolerance", "measured", "low", "high", "case_verdict", "counterexample"})
+    table.columns.push_back({key, key});
+  const auto value = [](double x) { return report::Cell::number(x, 6); };
+  for (const auto& claim : claims) {
+    const std::string verdict(to_string(judge(claim)));
+    if (claim.cases.empty())
+      table.add({claim.id,
+                 claim.where,
+                 claim.statement,
+                 verdict,
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 claim.untestable});
+    for (const auto& one : claim.cases) {
+      const auto outcome = judge(one);
+      table.add({claim.id, claim.where, claim.statement, verdict, one.name,
+                 std::string(to_string(one.relation)), value(one.predicted), value(one.tolerance),
+                 value(one.measured.value), value(one.measured.low), value(one.measured.high),
+                 std::string(to_string(outcome)), outcome == lab::Verdict::fails ? one.counterexample : ""});
+    }
+  }
+  return to_csv(table);
+}
+
+/// "12 claims: 5 hold, 3 hold in part, 4 do not hold."
+std::string summary_of(const std::vector<lab::Claim>& claims) {
+  std::array<int, 4> counts{};
+  for (const auto& claim : claims) ++counts[static_cast<std::size_t>(judge(claim))];
+  return fmt::format("{} claims: {} hold, {} in part, {} do not, {} undecided.\n", claims.size(), counts[0],
+                     counts[1], counts[2], counts[3]);
+}
+
+/// The line that says what is being checked; on a terminal only, and gone when it is done.
+class Doing {
+ public:
+  explicit Doing(const std::string& what)
+      : live_(train::progress_style(stderr) == train::ProgressStyle::live) {
+    if (live_) std::cerr << fmt::format("checking {} …", what) << std::flush;
+  }
+  ~Doing() {
+    if (live_) std::cerr << "\r\033[K" << std::flush;
+  }
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+
+ private:
+  bool live_;
+};
+
+void theory_now(const TheoryArguments& arguments) {
+  std::vector<const lab::TheoryTopic*> topics;
+  for (const auto& name : arguments.names) topics.push_back(&lab::theory_topic(name));
+  if (topics.empty())
+    for (const auto& topic : lab::theory_topics()) topics.push_back(&topic);
+  const auto file = arguments.csv.empty() ? std::filesystem::path() : base::writable_target(arguments.csv);
+  const StopSignal stop;
+  const lab::TheoryOptions options{arguments.quick, arguments.seed, &StopSignal::flag()};
+  std::vector<lab::Claim> all;
+  try {
+    for (const auto* topic : topics) {
+      const auto claims = [&] {
+        const Doing doing(fmt::format("{}: {}", topic->name, topic->about));
+        return topic->check(options);
+      }();
+      for (const auto& claim : claims) std::cout << block_of(claim) << '\n' << std::flush;
+      all.insert(all.end(), claims.begin(), claims.end());
+    }
+  } catch (const lab::TheoryStopped&) {
+    throw Interrupted();
+  }
+  std::cout << summary_of(all);
+  if (!file.empty()) base::write_file_atomically(file, csv_of(all));
+}
+
+}  // namespace
+
+void add_theory(CLI::App& app) {
+  auto arguments = std::make_shared<TheoryArguments>();
+  auto& command = add_command(app, "theory", kTheoryHelp);
+  command.add_option("topics", arguments->names, "What to check; everything without one")->type_name("NAME");
+  command.add_flag("--quick", arguments->quick, "Fewer seeds, shorter runs: under a minute");
+  command.add_option("--seed", arguments->seed, "Seeds every random draw")->capture_default_str();
+  not_empty(
+      command.add_option("--csv", arguments->csv, "Also writes every number to this file")->type_name("FILE"),
+      "name a file, or leave it out");
+  command.callback([arguments] { theory_now(*arguments); });
+}
+
+}  // namespace sadam::cli
