@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -46,7 +47,7 @@ struct TheoryArguments {
 constexpr std::size_t kWidth = 80;
 
 std::string number(double value) {
-  auto text = fmt::format("{:.4g}", value);
+  auto text = fmt::format("{:.3g}", value);
   if (text == "1" && value != 1)
     text = fmt::format("1 {} {:.1e}", value < 1 ? "−" : "+", std::fabs(1 - value));
   return text;
@@ -57,14 +58,31 @@ std::string measurement(const lab::Estimate& estimate) {
   return fmt::format("{} [{}, {}]", number(estimate.value), number(estimate.low), number(estimate.high));
 }
 
+/// One word, so that a row fits.
+std::string outcome(lab::Verdict verdict) {
+  return verdict == lab::Verdict::holds ? "holds" : verdict == lab::Verdict::fails ? "fails" : "open";
+}
+
 report::TextTable cases_of(const lab::Claim& claim) {
   report::TextTable table;
-  table.columns = {
-      {"case", "case"}, {"predicted", "predicted"}, {"measured", "measured"}, {"verdict", "verdict"}};
+  table.columns = {{"case", "case"}, {"predicted", "predicted"}, {"measured", "measured"}, {"verdict", ""}};
   for (const auto& one : claim.cases)
-    table.add(
-        {one.name, lab::prediction(one), measurement(one.measured), std::string(to_string(judge(one)))});
+    table.add({one.name, lab::prediction(one), measurement(one.measured), outcome(judge(one))});
   return table;
+}
+
+/// Of cases that fail for one reason, the first is enough, and three in all.
+std::vector<std::string> counterexamples_of(const lab::Claim& claim) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> texts, lines;
+  for (const auto& one : claim.cases) {
+    if (judge(one) != lab::Verdict::fails || one.counterexample.empty()) continue;
+    if (std::find(texts.begin(), texts.end(), one.counterexample) != texts.end()) continue;
+    texts.push_back(one.counterexample);
+    if (lines.size() < kMost)
+      lines.push_back(fmt::format("Counterexample ({}): {}", one.name, one.counterexample));
+  }
+  return lines;
 }
 
 std::string indented(const std::string& text, std::size_t by) {
@@ -86,9 +104,7 @@ std::string block_of(const lab::Claim& claim) {
   if (!claim.setting.empty()) text += paragraph(claim.setting);
   if (!claim.untestable.empty()) text += paragraph(claim.untestable);
   if (!claim.cases.empty()) text += indented(to_text(cases_of(claim), kWidth - 2), 2);
-  for (const auto& one : claim.cases)
-    if (judge(one) == lab::Verdict::fails && !one.counterexample.empty())
-      text += paragraph(fmt::format("Counterexample ({}): {}", one.name, one.counterexample));
+  for (const auto& line : counterexamples_of(claim)) text += paragraph(line);
   return text;
 }
 
@@ -115,11 +131,12 @@ std::string csv_of(const std::vector<lab::Claim>& claims) {
                  {},
                  claim.untestable});
     for (const auto& one : claim.cases) {
-      const auto outcome = judge(one);
+      const auto verdict_of_case = judge(one);
       table.add({claim.id, claim.where, claim.statement, verdict, one.name,
                  std::string(to_string(one.relation)), value(one.predicted), value(one.tolerance),
                  value(one.measured.value), value(one.measured.low), value(one.measured.high),
-                 std::string(to_string(outcome)), outcome == lab::Verdict::fails ? one.counterexample : ""});
+                 std::string(to_string(verdict_of_case)),
+                 verdict_of_case == lab::Verdict::fails ? one.counterexample : ""});
     }
   }
   return to_csv(table);

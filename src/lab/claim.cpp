@@ -84,7 +84,7 @@ std::string_view to_string(Relation relation) {
 
 std::string prediction(const Case& one) {
   const auto with = [&](std::string_view sign, std::string_view tolerance_sign) {
-    auto text = fmt::format("{} {:.4g}", sign, one.predicted);
+    auto text = fmt::format("{} {:.3g}", sign, one.predicted);
     if (one.tolerance > 0) text += fmt::format(" {} {:.2g}", tolerance_sign, one.tolerance);
     return text;
   };

@@ -35,7 +35,8 @@ Estimate share_of(std::size_t hits, std::size_t tries) {
   const double p = static_cast<double>(hits) / n;
   const double centre = (p + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);
   const double half = kZ / (1 + kZ * kZ / n) * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n));
-  return {p, std::max(0.0, centre - half), std::min(1.0, centre + half)};
+  // None or all: the end is reached but for rounding.
+  return {p, hits == 0 ? 0 : centre - half, hits == tries ? 1 : centre + half};
 }
 
 double power(std::span<const double> x, std::span<const double> y) {

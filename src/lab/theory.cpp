@@ -10,6 +10,13 @@ namespace sadam::lab {
 const std::vector<TheoryTopic>& theory_topics() {
   static const std::vector<TheoryTopic> topics = {
       {"bounds", "ρ below 1, the brake above e^−λ", check_bounds},
+      {"samples", "how many probes ρ needs", check_samples},
+      {"proximal", "the brake as a proximal step", check_proximal},
+      {"curvature", "ρ as relative curvature", check_curvature},
+      {"diameter", "Var(D) as the diameter of Clarke's set", check_diameter},
+      {"rate", "how fast dist(0, ∂f) falls", check_rate},
+      {"limit", "where dist(0, ∂f) ends", check_limit},
+      {"lyapunov", "whether f falls on the way", check_lyapunov},
   };
   return topics;
 }

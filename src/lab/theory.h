@@ -43,10 +43,11 @@ const TheoryTopic& theory_topic(const std::string& name);
 
 // ---- the topics, each in the file of its family -----------------------------------------------------------
 
-// theory_probe.cpp: what ρ and the brake are.
+// theory_bounds.cpp: what the formulas of ρ and of the brake say by themselves.
 std::vector<Claim> check_bounds(const TheoryOptions& options);
-std::vector<Claim> check_samples(const TheoryOptions& options);
 std::vector<Claim> check_proximal(const TheoryOptions& options);
+// theory_probe.cpp: what probes see of a function.
+std::vector<Claim> check_samples(const TheoryOptions& options);
 std::vector<Claim> check_curvature(const TheoryOptions& options);
 std::vector<Claim> check_diameter(const TheoryOptions& options);
 // theory_convergence.cpp: where S-Adam goes, and how fast.
