@@ -17,6 +17,8 @@ const std::vector<TheoryTopic>& theory_topics() {
       {"rate", "how fast dist(0, ∂f) falls", check_rate},
       {"limit", "where dist(0, ∂f) ends", check_limit},
       {"lyapunov", "whether f falls on the way", check_lyapunov},
+      {"batch", "how much of ρ hangs on one example", check_batch},
+      {"twins", "runs that differ in one example", check_twins},
   };
   return topics;
 }
