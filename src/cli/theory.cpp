@@ -153,15 +153,17 @@ std::string summary_of(const std::vector<lab::Claim>& claims) {
 /// The line that says what is being checked; on a terminal only, and gone when it is done.
 class Doing {
  public:
-  explicit Doing(const std::string& what)
-      : live_(train::progress_style(stderr) == train::ProgressStyle::live) {
-    if (live_) std::cerr << fmt::format("checking {} …", what) << std::flush;
-  }
-  ~Doing() {
-    if (live_) std::cerr << "\r\033[K" << std::flush;
-  }
+  Doing() : live_(train::progress_style(stderr) == train::ProgressStyle::live) {}
+  ~Doing() { clear(); }
   Doing(const Doing&) = delete;
   Doing& operator=(const Doing&) = delete;
+
+  void say(const std::string& what) const {
+    if (live_) std::cerr << fmt::format("\r\033[Kchecking {} …", what) << std::flush;
+  }
+  void clear() const {
+    if (live_) std::cerr << "\r\033[K" << std::flush;
+  }
 
  private:
   bool live_;
@@ -174,14 +176,15 @@ void theory_now(const TheoryArguments& arguments) {
     for (const auto& topic : lab::theory_topics()) topics.push_back(&topic);
   const auto file = arguments.csv.empty() ? std::filesystem::path() : base::writable_target(arguments.csv);
   const StopSignal stop;
-  const lab::TheoryOptions options{arguments.quick, arguments.seed, &StopSignal::flag()};
+  const Doing doing;
   std::vector<lab::Claim> all;
   try {
     for (const auto* topic : topics) {
-      const auto claims = [&] {
-        const Doing doing(fmt::format("{}: {}", topic->name, topic->about));
-        return topic->check(options);
-      }();
+      const auto say = [&](const std::string& what) { doing.say(fmt::format("{}: {}", topic->name, what)); };
+      const lab::TheoryOptions options{arguments.quick, arguments.seed, &StopSignal::flag(), say};
+      say(topic->about);
+      const auto claims = topic->check(options);
+      doing.clear();
       for (const auto& claim : claims) std::cout << block_of(claim) << '\n' << std::flush;
       all.insert(all.end(), claims.begin(), claims.end());
     }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,16 @@ struct TheoryStopped {};
 struct TheoryOptions {
   bool quick = false;  ///< fewer seeds, shorter runs, lower dimensions
   std::uint64_t seed = 1;
-  const std::atomic<bool>* stop = nullptr;  ///< set from elsewhere: stop at once
+  const std::atomic<bool>* stop = nullptr;                     ///< set from elsewhere: stop at once
+  std::function<void(const std::string&)> progress = nullptr;  ///< told what is being worked on
 
   /// One of two sizes.
   template <class Number>
   Number size(Number full, Number small) const {
     return quick ? small : full;
+  }
+  void say(const std::string& what) const {
+    if (progress) progress(what);
   }
   /// Throws `TheoryStopped` if asked to stop; long loops call it.
   void check_stop() const {

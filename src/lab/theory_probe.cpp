@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "kernels/lgi.h"
@@ -376,6 +377,24 @@ Claim check_kink(const TheoryOptions& options) {
   return claim;
 }
 
+Claim check_smooth_brake(const TheoryOptions& options) {
+  Claim claim{.id = "curvature.adam",
+              .where = "Section 5.3, Degeneration to Standard Adam",
+              .statement = "In smooth regions ρ → 0 and the mean brake → 1: S-Adam is Adam there.",
+              .setting = "The mean brake e^−2ρ̂ at the start of the smooth landscapes, d = 10, δ = 0.01."};
+  for (const auto* name : {"quadratic", "softplus", "logistic"})
+    for (const std::int64_t k : {2, 8}) {
+      const auto site = site_of(name, 10, false);
+      auto values = sampled_lgi(site, k, options.size<std::size_t>(4000, 1000), kEpsOfLgi, options);
+      const double rho = mean_of(values).value;
+      for (auto& each : values) each = kernels::brake_of(Brake::exponential, 2, each);
+      claim.cases.push_back(
+          {fmt::format("{}, k = {}", name, k), Relation::equals, 1, 0.1, mean_of(values),
+           fmt::format("Mean ρ̂ = {:.3f}: the brake depends on k, not on the smoothness.", rho)});
+    }
+  return claim;
+}
+
 }  // namespace
 
 std::vector<Claim> check_samples(const TheoryOptions& options) {
@@ -390,6 +409,7 @@ std::vector<Claim> check_curvature(const TheoryOptions& options) {
   auto claims = check_formulas_of_curvature(options);
   claims.push_back(check_flat(options));
   claims.push_back(check_kink(options));
+  claims.push_back(check_smooth_brake(options));
   return claims;
 }
 
