@@ -202,7 +202,11 @@ void add_theory(CLI::App& app) {
   auto& command = add_command(app, "theory", kTheoryHelp);
   command.add_option("topics", arguments->names, "What to check; everything without one")->type_name("NAME");
   command.add_flag("--quick", arguments->quick, "Fewer seeds, shorter runs: under a minute");
-  command.add_option("--seed", arguments->seed, "Seeds every random draw")->capture_default_str();
+  command.add_option("--seed", arguments->seed, "Seeds every random draw")
+      ->capture_default_str()
+      ->check([](const std::string& text) {
+        return text.starts_with('-') ? "must be 0 or more" : std::string();
+      });
   not_empty(
       command.add_option("--csv", arguments->csv, "Also writes every number to this file")->type_name("FILE"),
       "name a file, or leave it out");

@@ -211,7 +211,7 @@ std::vector<Claim> check_limit(const TheoryOptions& options) {
   constexpr double kSmall = 0.05;
   constexpr double kBall = 0.01;  // δ
   const auto steps = options.size<std::int64_t>(200000, 80000);
-  const auto seeds = options.size<std::size_t>(5, 3);
+  const auto seeds = std::size_t{5};
   const auto setting = fmt::format("{} steps, η = t^−3/4 (Ση = ∞, Ση² < ∞), β1 = 0, {} seeds", steps, seeds);
   Claim literal{
       .id = "limit.distance",

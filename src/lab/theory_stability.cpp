@@ -368,7 +368,7 @@ Claim check_dropped_term(const TheoryOptions& options) {
 }  // namespace
 
 std::vector<Claim> check_twins(const TheoryOptions& options) {
-  const auto pairs = options.size<std::size_t>(200, 100);
+  const auto pairs = options.size<std::size_t>(400, 100);
   const auto steps = options.size(500, 300);
   const auto setting = fmt::format(
       "{} pairs of runs on 100 examples of which one differs: {} steps, batch 10, η = "

@@ -133,9 +133,9 @@ TEST(CommandLine, TablesFitTheTerminalAndHaveTheirFullWidthElsewhere) {
 }
 
 TEST(CommandLine, EveryHelpFitsEightyColumnsAndHasAnExample) {
-  const std::vector<std::string> commands = {"",           "train", "eval",      "export",
-                                             "reproduce",  "data",  "data list", "data fetch",
-                                             "data check", "runs",  "compare",   "info"};
+  const std::vector<std::string> commands = {"",        "train",     "eval",       "export",     "reproduce",
+                                             "data",    "data list", "data fetch", "data check", "runs",
+                                             "compare", "theory",    "info"};
   for (const auto& command : commands) {
     Arguments words;
     std::istringstream text(command);
