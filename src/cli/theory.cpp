@@ -48,6 +48,7 @@ constexpr std::size_t kWidth = 80;
 
 std::string number(double value) {
   auto text = fmt::format("{:.3g}", value);
+  if (text == "1" && std::fabs(1 - value) >= 5e-4) return fmt::format("{:.4g}", value);
   if (text == "1" && value != 1)
     text = fmt::format("1 {} {:.1e}", value < 1 ? "−" : "+", std::fabs(1 - value));
   return text;

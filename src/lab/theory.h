@@ -51,8 +51,9 @@ const TheoryTopic& theory_topic(const std::string& name);
 // theory_bounds.cpp: what the formulas of ρ and of the brake say by themselves.
 std::vector<Claim> check_bounds(const TheoryOptions& options);
 std::vector<Claim> check_proximal(const TheoryOptions& options);
-// theory_probe.cpp: what probes see of a function.
+// theory_samples.cpp: how many probes ρ needs.
 std::vector<Claim> check_samples(const TheoryOptions& options);
+// theory_curvature.cpp: what ρ says of curvature and of kinks.
 std::vector<Claim> check_curvature(const TheoryOptions& options);
 std::vector<Claim> check_diameter(const TheoryOptions& options);
 // theory_convergence.cpp: where S-Adam goes, and how fast.

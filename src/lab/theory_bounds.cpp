@@ -8,17 +8,14 @@
 #include <random>
 
 #include "kernels/lgi.h"
+#include "lab/site.h"
 #include "lab/theory.h"
 #include "lab/walk.h"
 
 namespace sadam::lab {
 namespace {
 
-// The paper's hyperparameters.
-constexpr double kLgiEps = 1e-6;  ///< ε of ρ
-constexpr double kDamping = 2;    ///< λ
-
-double lgi_of(Statistic statistic, const std::vector<double>& differences, double eps = kLgiEps) {
+double lgi_of(Statistic statistic, const std::vector<double>& differences, double eps = kPaperLgiEps) {
   return kernels::lgi_of(statistic,
                          {differences.data(), nullptr, static_cast<std::int64_t>(differences.size())}, eps);
 }
@@ -95,8 +92,8 @@ Extremes search_extremes(const TheoryOptions& options, Statistic statistic, doub
 std::vector<Claim> check_bounds(const TheoryOptions& options) {
   constexpr double kModest = 1e4;  // beside these slopes ε is not lost to rounding
   constexpr double kLargest = 1e150;
-  const double least_brake = std::exp(-kDamping);
-  const auto brake = [](double lgi) { return kernels::brake_of(Brake::exponential, kDamping, lgi); };
+  const double least_brake = std::exp(-kPaperDamping);
+  const auto brake = [](double lgi) { return kernels::brake_of(Brake::exponential, kPaperDamping, lgi); };
   const auto shown = [](const std::vector<double>& d, double rho) {
     return fmt::format("D = {} gives ρ = {:.16g}.", list_of(d), rho);
   };
@@ -182,7 +179,7 @@ double distance_from_prox(const TheoryOptions& options) {
   for (int t = 0; t < 20; ++t) {
     const auto before = walk.at();
     walk.step(f, {before[0] < 1 ? -1.0 : 1.0, 4 * before[1]});
-    const double gamma = kDamping / kRate * walk.lgi();
+    const double gamma = kPaperDamping / kRate * walk.lgi();
     for (std::size_t i = 0; i < before.size(); ++i) {
       const double h = walk.first_moment()[i] / (std::sqrt(walk.second_moment()[i]) + walk_options.rule.eps);
       const double step =
@@ -249,11 +246,11 @@ std::vector<Claim> check_proximal(const TheoryOptions& options) {
                .setting =
                    "The right side over the left at the paper's η = 1e-3, λ = 2, ρ = 1/2. (Appendix D has "
                    "η/(ηγ+1) as the whole step, η included.)"};
-  const double gamma = kDamping * 0.5 / kRate;
+  const double gamma = kPaperDamping * 0.5 / kRate;
   factor.cases = {{"ratio", Relation::equals, 1, kAbout,
-                   Estimate::exact(kRate / (kRate * gamma + 1) / proximal(kDamping * 0.5)),
+                   Estimate::exact(kRate / (kRate * gamma + 1) / proximal(kPaperDamping * 0.5)),
                    fmt::format("η/(ηγ+1) = {:.4g}, 1/(1+λρ) = {:.4g}: a factor η too small.",
-                               kRate / (kRate * gamma + 1), proximal(kDamping * 0.5))}};
+                               kRate / (kRate * gamma + 1), proximal(kPaperDamping * 0.5))}};
   return {step, order, used, factor};
 }
 

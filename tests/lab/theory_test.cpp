@@ -9,6 +9,7 @@
 
 #include "base/usage_error.h"
 #include "lab/landscape.h"
+#include "lab/small_net.h"
 #include "lab/walk.h"
 
 namespace sadam::lab {
@@ -235,6 +236,21 @@ TEST(Directional, LeadsAsFarAsTheRadius) {
   EXPECT_NE(first, directions.from(x, 0.3, 4, 2));
   EXPECT_NE(first, directions.from(x, 0.3, 5, 1));
   EXPECT_EQ(first, directions.from(x, 0.3, 4, 1));
+}
+
+TEST(SmallNet, HasTheGradientThatDifferencesHave) {
+  std::mt19937_64 generator(5);
+  const auto batch = draw_examples(20, generator);
+  for (const auto& net : {SmallNet("logistic", 0), SmallNet("ReLU", 8)}) {
+    const auto w = net.start(3);
+    const auto slope = net.gradient(w, batch);
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      auto there = w, back = w;
+      there[i] += 1e-6;
+      back[i] -= 1e-6;
+      EXPECT_NEAR(slope[i], (net.loss(there, batch) - net.loss(back, batch)) / 2e-6, 1e-7) << net.name() << i;
+    }
+  }
 }
 
 // ---- estimates --------------------------------------------------------------------------------------------
