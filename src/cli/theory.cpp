@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -22,7 +23,7 @@
 namespace sadam::cli {
 namespace {
 
-constexpr const char* kTheoryHelp =
+constexpr fmt::string_view kTheoryHelp =
     R"(Checks the paper's theory with numbers: for each claim what it predicts, what
 is measured with its 95 % interval, the verdict, and a counterexample where it
 fails.
@@ -30,12 +31,19 @@ fails.
   sadam theory --quick
       every claim, in under a minute
   sadam theory bounds curvature
-      some topics: bounds, samples, proximal, curvature, diameter, rate,
-      limit, lyapunov, batch, twins
+      some topics: {}
   sadam theory --csv theory.csv
       every claim in full, a few minutes; the numbers also in a file
 
 The same seed gives the same numbers.)";
+
+std::string theory_help() {
+  std::vector<std::string> names;
+  for (const auto& topic : lab::theory_topics()) names.push_back(topic.name);
+  constexpr std::size_t kRoom = 60;
+  return fmt::format(fmt::runtime(kTheoryHelp),
+                     report::wrapped(fmt::format("{}", fmt::join(names, ", ")), kRoom, "      "));
+}
 
 struct TheoryArguments {
   std::vector<std::string> names;
@@ -200,7 +208,7 @@ void theory_now(const TheoryArguments& arguments) {
 
 void add_theory(CLI::App& app) {
   auto arguments = std::make_shared<TheoryArguments>();
-  auto& command = add_command(app, "theory", kTheoryHelp);
+  auto& command = add_command(app, "theory", theory_help());
   command.add_option("topics", arguments->names, "What to check; everything without one")->type_name("NAME");
   command.add_flag("--quick", arguments->quick, "Fewer seeds, shorter runs: under a minute");
   command.add_option("--seed", arguments->seed, "Seeds every random draw")

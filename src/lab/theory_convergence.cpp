@@ -157,7 +157,7 @@ Rates fit_rates(const Landscape& f, double beta1, const TheoryOptions& options) 
 std::vector<Claim> check_rate(const TheoryOptions& options) {
   constexpr double kAbout = 0.1;
   const auto setting =
-      fmt::format("Slope of log min E dist² in log T, T = 4000 to {}, η = T^−1/2/2, β2 = 0.99, {} seeds",
+      fmt::format("Slope of log min E dist² in log T, T = 4000 to {}, η = 1/(2√T), β2 = 0.99, {} seeds",
                   options.size(64000, 16000), options.size(24, 12));
   Claim strict{.id = "rate.conditions",
                .where = "Theorem 5.5, end of its proof",
