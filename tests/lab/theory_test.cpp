@@ -121,6 +121,31 @@ TEST(Theory, FindsTheBoundsOfRho) {
   EXPECT_EQ(claim_of(claims, "bounds.rounding").cases.front().measured.value, 1);
 }
 
+TEST(Theory, AFalseExponentFlipsTheVerdictOfASlopeOverSeeds) {
+  constexpr std::size_t kSeeds = 30;
+  const std::vector<double> lengths = {100, 1000, 10000};
+  std::mt19937_64 generator(2);
+  std::normal_distribution<double> normal;
+  std::vector<std::vector<double>> runs(kSeeds);
+  for (auto& run : runs)
+    for (const double length : lengths)
+      run.push_back(3 / std::sqrt(length) * std::exp(0.2 * normal(generator)));
+  const auto slope = over_seeds(
+      kSeeds,
+      [&](const std::vector<std::size_t>& some) {
+        std::vector<double> means(lengths.size(), 0);
+        for (const auto seed : some)
+          for (std::size_t i = 0; i < means.size(); ++i) means[i] += runs[seed][i];
+        return power(lengths, means);
+      },
+      1);
+  EXPECT_LT(slope.low, slope.high);
+  EXPECT_EQ(judge(measured_as(Relation::at_most, -0.5, slope, 0.1)), Verdict::holds);
+  EXPECT_EQ(judge(measured_as(Relation::equals, -0.5, slope, 0.1)), Verdict::holds);
+  EXPECT_EQ(judge(measured_as(Relation::at_most, -1, slope, 0.1)), Verdict::fails);
+  EXPECT_EQ(judge(measured_as(Relation::equals, 0, slope, 0.1)), Verdict::fails);
+}
+
 TEST(Theory, FindsTheOrderOfTheProximalForm) {
   auto order = claim_of(quick_claims(), "proximal.order");
   EXPECT_EQ(judge(order), Verdict::holds);
