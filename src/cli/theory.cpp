@@ -52,9 +52,9 @@ struct TheoryArguments {
   std::string csv;
 };
 
-constexpr std::size_t kWidth = 80;
+constexpr std::size_t kTheoryWidth = 80;
 
-std::string number(double value) {
+std::string short_number(double value) {
   auto text = fmt::format("{:.3g}", value);
   if (text == "1" && std::fabs(1 - value) >= 5e-4) return fmt::format("{:.4g}", value);
   if (text == "1" && value != 1)
@@ -63,12 +63,13 @@ std::string number(double value) {
 }
 
 std::string measurement(const lab::Estimate& estimate) {
-  if (estimate.low == estimate.high) return number(estimate.value);
-  return fmt::format("{} [{}, {}]", number(estimate.value), number(estimate.low), number(estimate.high));
+  if (estimate.low == estimate.high) return short_number(estimate.value);
+  return fmt::format("{} [{}, {}]", short_number(estimate.value), short_number(estimate.low),
+                     short_number(estimate.high));
 }
 
 /// One word, so that a row fits.
-std::string outcome(lab::Verdict verdict) {
+std::string case_outcome(lab::Verdict verdict) {
   return verdict == lab::Verdict::holds ? "holds" : verdict == lab::Verdict::fails ? "fails" : "open";
 }
 
@@ -76,7 +77,7 @@ report::TextTable cases_of(const lab::Claim& claim) {
   report::TextTable table;
   table.columns = {{"case", "case"}, {"predicted", "predicted"}, {"measured", "measured"}, {"verdict", ""}};
   for (const auto& one : claim.cases)
-    table.add({one.name, lab::prediction(one), measurement(one.measured), outcome(judge(one))});
+    table.add({one.name, lab::prediction(one), measurement(one.measured), case_outcome(judge(one))});
   return table;
 }
 
@@ -94,7 +95,7 @@ std::vector<std::string> counterexamples_of(const lab::Claim& claim) {
   return lines;
 }
 
-std::string indented(const std::string& text, std::size_t by) {
+std::string indented_by(const std::string& text, std::size_t by) {
   const std::string margin(by, ' ');
   std::string all;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -105,15 +106,17 @@ std::string indented(const std::string& text, std::size_t by) {
   return all;
 }
 
-std::string paragraph(const std::string& text) { return indented(report::wrapped(text, kWidth - 2), 2); }
+std::string claim_paragraph(const std::string& text) {
+  return indented_by(report::wrapped(text, kTheoryWidth - 2), 2);
+}
 
 std::string block_of(const lab::Claim& claim) {
   auto text = fmt::format("{}: {}\n", claim.id, to_string(judge(claim)));
-  text += paragraph(fmt::format("{} ({})", claim.statement, claim.where));
-  if (!claim.setting.empty()) text += paragraph(claim.setting);
-  if (!claim.untestable.empty()) text += paragraph(claim.untestable);
-  if (!claim.cases.empty()) text += indented(to_text(cases_of(claim), kWidth - 2), 2);
-  for (const auto& line : counterexamples_of(claim)) text += paragraph(line);
+  text += claim_paragraph(fmt::format("{} ({})", claim.statement, claim.where));
+  if (!claim.setting.empty()) text += claim_paragraph(claim.setting);
+  if (!claim.untestable.empty()) text += claim_paragraph(claim.untestable);
+  if (!claim.cases.empty()) text += indented_by(to_text(cases_of(claim), kTheoryWidth - 2), 2);
+  for (const auto& line : counterexamples_of(claim)) text += claim_paragraph(line);
   return text;
 }
 
@@ -125,20 +128,15 @@ std::string csv_of(const std::vector<lab::Claim>& claims) {
   const auto value = [](double x) { return report::Cell::number(x, 6); };
   for (const auto& claim : claims) {
     const std::string verdict(to_string(judge(claim)));
-    if (claim.cases.empty())
-      table.add({claim.id,
-                 claim.where,
-                 claim.statement,
-                 verdict,
-                 {},
-                 {},
-                 {},
-                 {},
-                 {},
-                 {},
-                 {},
-                 {},
-                 claim.untestable});
+    if (claim.cases.empty()) {
+      std::vector<report::Cell> row(table.columns.size());
+      row[0] = claim.id;
+      row[1] = claim.where;
+      row[2] = claim.statement;
+      row[3] = verdict;
+      row.back() = claim.untestable;
+      table.add(std::move(row));
+    }
     for (const auto& one : claim.cases) {
       const auto verdict_of_case = judge(one);
       table.add({claim.id, claim.where, claim.statement, verdict, one.name,
@@ -151,8 +149,8 @@ std::string csv_of(const std::vector<lab::Claim>& claims) {
   return to_csv(table);
 }
 
-/// "12 claims: 5 hold, 3 hold in part, 4 do not hold."
-std::string summary_of(const std::vector<lab::Claim>& claims) {
+/// "12 claims: 5 hold, 3 in part, 4 do not, 0 undecided."
+std::string theory_summary(const std::vector<lab::Claim>& claims) {
   std::array<int, 4> counts{};
   for (const auto& claim : claims) ++counts[static_cast<std::size_t>(judge(claim))];
   return fmt::format("{} claims: {} hold, {} in part, {} do not, {} undecided.\n", claims.size(), counts[0],
@@ -160,12 +158,12 @@ std::string summary_of(const std::vector<lab::Claim>& claims) {
 }
 
 /// The line that says what is being checked; on a terminal only, and gone when it is done.
-class Doing {
+class CheckingLine {
  public:
-  Doing() : live_(train::progress_style(stderr) == train::ProgressStyle::live) {}
-  ~Doing() { clear(); }
-  Doing(const Doing&) = delete;
-  Doing& operator=(const Doing&) = delete;
+  CheckingLine() : live_(train::progress_style(stderr) == train::ProgressStyle::live) {}
+  ~CheckingLine() { clear(); }
+  CheckingLine(const CheckingLine&) = delete;
+  CheckingLine& operator=(const CheckingLine&) = delete;
 
   void say(const std::string& what) const {
     if (live_) std::cerr << fmt::format("\r\033[Kchecking {} …", what) << std::flush;
@@ -178,14 +176,29 @@ class Doing {
   bool live_;
 };
 
+/// Where the numbers go; refused now and not after minutes of work.
+std::filesystem::path csv_target(const std::string& name) {
+  if (name.empty()) return {};
+  const auto file = base::writable_target(name);
+  const auto folder = file.parent_path();
+  std::error_code unreadable;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, unreadable))
+    throw Error(fmt::format("there is no folder {} for --csv: make it, or name another file.",
+                            base::in_quotes(folder.string())));
+  return file;
+}
+
 void theory_now(const TheoryArguments& arguments) {
   std::vector<const lab::TheoryTopic*> topics;
-  for (const auto& name : arguments.names) topics.push_back(&lab::theory_topic(name));
+  for (const auto& name : arguments.names) {
+    const auto* const topic = &lab::theory_topic(name);
+    if (std::find(topics.begin(), topics.end(), topic) == topics.end()) topics.push_back(topic);
+  }
   if (topics.empty())
     for (const auto& topic : lab::theory_topics()) topics.push_back(&topic);
-  const auto file = arguments.csv.empty() ? std::filesystem::path() : base::writable_target(arguments.csv);
+  const auto file = csv_target(arguments.csv);
   const StopSignal stop;
-  const Doing doing;
+  const CheckingLine doing;
   std::vector<lab::Claim> all;
   try {
     for (const auto* topic : topics) {
@@ -200,7 +213,7 @@ void theory_now(const TheoryArguments& arguments) {
   } catch (const lab::TheoryStopped&) {
     throw Interrupted();
   }
-  std::cout << summary_of(all);
+  std::cout << theory_summary(all);
   if (!file.empty()) base::write_file_atomically(file, csv_of(all));
 }
 

@@ -262,7 +262,14 @@ std::vector<Claim> check_limit(const TheoryOptions& options) {
     nearly.cases.push_back({f.name, Relation::at_least, 1, kSmall, share_of(stationary, looks),
                             fmt::format("x = {} after {} steps is not.", at_point(last), steps)});
   }
-  return {literal, points, nearly};
+  Claim quantized{.id = "limit.quantized",
+                  .where = "Section 7 against Assumption 5.1",
+                  .statement = "The guarantee covers quantization-aware training."};
+  quantized.untestable =
+      "No number can decide this. A loss that rounds its weights, such as the staircase, jumps: it is not "
+      "locally "
+      "Lipschitz, has no ∂f, and the theorem says nothing about it.";
+  return {literal, points, nearly, quantized};
 }
 
 // ---- descent ----------------------------------------------------------------------------------------------

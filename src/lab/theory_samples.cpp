@@ -101,6 +101,7 @@ Claim order_of_lemma() {
   const std::vector<double> factors = {1, 2, 4, 8, 16, 32, 64};
   const auto exponent = [&](const auto& probes) {
     std::vector<double> counts;
+    counts.reserve(factors.size());
     for (const double factor : factors) counts.push_back(probes(factor));
     return Estimate::exact(power(factors, counts));
   };
@@ -134,7 +135,7 @@ Claim units_of_lemma(const TheoryOptions& options) {
                     [unit](const Point& x) { return unit * x[0]; },
                     {0, 0}};
     const auto k = static_cast<std::int64_t>(std::ceil(probes_of_lemma(unit, eps, kWithin, kMiss)));
-    const auto values = sampled_lgi(site, k, std::size_t{50}, eps, options);
+    const auto values = sampled_lgi(site, k, 50, eps, options);
     claim.cases.push_back({fmt::format("{}: k = {}", site.name, k), Relation::at_least, 1 - kMiss, 0.05,
                            coverage(values, 1.0 / 3, kWithin),
                            fmt::format("The same loss in a unit of 1e-4: the lemma asks for {} probe, whose "

@@ -47,6 +47,9 @@ TEST(TheoryCommand, AnswersBadInputWithOneSentence) {
   const auto folder = run_program({"theory", "bounds", "--csv", "/"});
   EXPECT_EQ(folder.status, 1);
   EXPECT_EQ(folder.out, "");
+  const auto nowhere = run_program({"theory", "rate", "--csv", "/nowhere/theory.csv"});
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_EQ(nowhere.err, "sadam: there is no folder '/nowhere' for --csv: make it, or name another file.\n");
   EXPECT_EQ(run_program({"theory", "--csv", ""}).status, 2);
   EXPECT_EQ(run_program({"theory", "--seed", "-1"}).status, 2);
 }
