@@ -24,6 +24,7 @@ void add_data(CLI::App& app);
 void add_runs(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_probe(CLI::App& app);
+void add_theory(CLI::App& app);
 void add_info(CLI::App& app);
 void add_landscape(CLI::App& app);
 

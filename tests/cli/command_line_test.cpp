@@ -135,7 +135,7 @@ TEST(CommandLine, TablesFitTheTerminalAndHaveTheirFullWidthElsewhere) {
 TEST(CommandLine, EveryHelpFitsEightyColumnsAndHasAnExample) {
   const std::vector<std::string> commands = {"",        "train",     "eval",       "export",     "reproduce",
                                              "data",    "data list", "data fetch", "data check", "runs",
-                                             "compare", "landscape", "info"};
+                                             "compare", "landscape", "probe",      "theory",     "info"};
   for (const auto& command : commands) {
     Arguments words;
     std::istringstream text(command);

@@ -1,0 +1,81 @@
+#include "lab/estimate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+namespace sadam::lab {
+namespace {
+
+/// The 97.5 % point of Student's distribution.
+double student(std::size_t freedom) {
+  constexpr std::array kPoints = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+                                  2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
+  if (freedom == 0) return 0;
+  return freedom <= kPoints.size() ? kPoints[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);
+}
+
+}  // namespace
+
+Estimate mean_of(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  if (values.size() < 2) return Estimate::exact(mean);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const double half = student(values.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  return {mean, mean - half, mean + half};
+}
+
+Estimate share_of(std::size_t hits, std::size_t tries) {
+  constexpr double kZ = 1.959964;
+  const auto n = static_cast<double>(tries);
+  const double p = static_cast<double>(hits) / n;
+  const double centre = (p + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);
+  const double half = kZ / (1 + kZ * kZ / n) * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n));
+  // None or all: the end is reached but for rounding.
+  return {p, hits == 0 ? 0 : centre - half, hits == tries ? 1 : centre + half};
+}
+
+double power(std::span<const double> x, std::span<const double> y) {
+  const auto n = static_cast<double>(x.size());
+  double mean_x = 0;
+  double mean_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    mean_x += std::log(x[i]) / n;
+    mean_y += std::log(y[i]) / n;
+  }
+  double products = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double apart = std::log(x[i]) - mean_x;
+    products += apart * (std::log(y[i]) - mean_y);
+    squares += apart * apart;
+  }
+  return products / squares;
+}
+
+Estimate over_seeds(std::size_t count, const SeedStatistic& statistic, std::uint64_t seed,
+                    std::size_t resamples) {
+  std::vector<std::size_t> seeds(count);
+  std::iota(seeds.begin(), seeds.end(), std::size_t{0});
+  Estimate estimate = Estimate::exact(statistic(seeds));
+  if (count < 2) return estimate;
+  std::mt19937_64 generator(seed);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < resamples; ++i) {
+    for (auto& each : seeds) each = generator() % count;
+    values.push_back(statistic(seeds));
+  }
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double part) {
+    return values[static_cast<std::size_t>(part * static_cast<double>(resamples - 1))];
+  };
+  estimate.low = std::min(estimate.value, at(0.025));
+  estimate.high = std::max(estimate.value, at(0.975));
+  return estimate;
+}
+
+}  // namespace sadam::lab

@@ -1,0 +1,36 @@
+// A number that was measured, with its 95 % interval.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace sadam::lab {
+
+struct Estimate {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+
+  /// A number without chance in it: a worst case that was found, an arithmetic.
+  static Estimate exact(double value) { return {value, value, value}; }
+};
+
+/// The mean, with Student's interval; the value alone where there is one.
+Estimate mean_of(std::span<const double> values);
+
+/// So many of so many, with Wilson's interval.
+Estimate share_of(std::size_t hits, std::size_t tries);
+
+/// The slope of the least-squares line through (log x, log y): the exponent of a power law.
+double power(std::span<const double> x, std::span<const double> y);
+
+/// A statistic of seeds 0 … count − 1, each as often as it is drawn, over `resamples` draws with replacement
+/// (the bootstrap, percentiles); the value is that of all seeds, once each.
+using SeedStatistic = std::function<double(const std::vector<std::size_t>& seeds)>;
+Estimate over_seeds(std::size_t count, const SeedStatistic& statistic, std::uint64_t seed,
+                    std::size_t resamples = 200);
+
+}  // namespace sadam::lab
