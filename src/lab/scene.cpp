@@ -8,6 +8,8 @@
 #include <cmath>
 #include <set>
 
+#include "report/statistics.h"
+
 namespace sadam::lab {
 namespace {
 
@@ -37,24 +39,15 @@ NearKinks brakes_by_place(const Scene& scene, const Descent& descent) {
   return brakes;
 }
 
-double mean_of(const std::vector<double>& values) {
-  double total = 0;
-  for (const double value : values) total += value;
-  return total / static_cast<double>(values.size());
-}
-
 /// The squared standard error of a mean.
 double squared_error(const std::vector<double>& values) {
-  const double mean = mean_of(values);
-  double total = 0;
-  for (const double value : values) total += (value - mean) * (value - mean);
-  const auto n = static_cast<double>(values.size());
-  return values.size() < 2 ? INFINITY : total / (n - 1) / n;
+  const double spread = report::deviation(values).value_or(INFINITY);
+  return spread * spread / static_cast<double>(values.size());
 }
 
 /// What the brake does near kinks: a difference counts from two standard errors on.
 std::string verdict(const NearKinks& brakes) {
-  const double difference = mean_of(brakes.near) - mean_of(brakes.away);
+  const double difference = report::mean(brakes.near) - report::mean(brakes.away);
   const double error = std::sqrt(squared_error(brakes.near) + squared_error(brakes.away));
   if (!(std::fabs(difference) > 2 * error)) return "no difference beyond chance";
   return difference < 0 ? "it brakes harder there" : "it brakes less there";
@@ -134,8 +127,8 @@ std::vector<std::string> in_words(const Scene& scene) {
                                   brakes.near.empty() ? "never" : "always", where, descent.mean_brake()));
     else
       words.push_back(fmt::format("{}: mean brake {:.2f} in the {} steps {}, {:.2f} in the other {}: {}.",
-                                  descent.of.name, mean_of(brakes.near), brakes.near.size(), where,
-                                  mean_of(brakes.away), brakes.away.size(), verdict(brakes)));
+                                  descent.of.name, report::mean(brakes.near), brakes.near.size(), where,
+                                  report::mean(brakes.away), brakes.away.size(), verdict(brakes)));
   }
   return words;
 }

@@ -10,10 +10,10 @@
 namespace sadam::train {
 namespace {
 
-using Stream = std::function<double(std::mt19937&)>;
+using Numbers = std::function<double(std::mt19937&)>;
 
 /// How many of `streams` streams of `length` numbers raise an alarm.
-int alarms(const Stream& stream, int streams, int length, std::int64_t block) {
+int alarms(const Numbers& stream, int streams, int length, std::int64_t block) {
   int raised = 0;
   for (int seed = 0; seed < streams; ++seed) {
     std::mt19937 engine(static_cast<unsigned>(seed));
@@ -28,9 +28,9 @@ int alarms(const Stream& stream, int streams, int length, std::int64_t block) {
 // About one false alarm in 100 000 blocks, whatever the distribution: of 200 streams of 500 blocks, one or
 // so.
 TEST(LevelDetector, RaisesFewFalseAlarmsWhateverTheDistribution) {
-  const Stream normal = [](auto& engine) { return std::normal_distribution<>()(engine); };
-  const Stream heavy = [](auto& engine) { return std::cauchy_distribution<>()(engine); };
-  const Stream coin = [](auto& engine) { return std::bernoulli_distribution(0.3)(engine) ? 1.0 : 0.0; };
+  const Numbers normal = [](auto& engine) { return std::normal_distribution<>()(engine); };
+  const Numbers heavy = [](auto& engine) { return std::cauchy_distribution<>()(engine); };
+  const Numbers coin = [](auto& engine) { return std::bernoulli_distribution(0.3)(engine) ? 1.0 : 0.0; };
   EXPECT_LE(alarms(normal, 200, 500, 1), 6);
   EXPECT_LE(alarms(heavy, 200, 500, 1), 6);
   EXPECT_LE(alarms(coin, 200, 500, 1), 6);
@@ -39,7 +39,7 @@ TEST(LevelDetector, RaisesFewFalseAlarmsWhateverTheDistribution) {
 // Neighbours that depend on each other are what blocks are for: half of each number is that before it.
 TEST(LevelDetector, BlocksTakeOutWhatNeighboursHaveInCommon) {
   double last = 0;
-  const Stream dependent = [&](auto& engine) {
+  const Numbers dependent = [&](auto& engine) {
     return last = 0.5 * last + std::normal_distribution<>()(engine);
   };
   EXPECT_LE(alarms(dependent, 100, 10'000, 20), 4);
