@@ -9,6 +9,7 @@
 #include <set>
 
 #include "report/statistics.h"
+#include "train/chatter.h"
 
 namespace sadam::lab {
 namespace {
@@ -25,6 +26,8 @@ std::optional<double> stationarity_of(const Landscape& f, const Point& point) {
     return std::nullopt;
   }
 }
+
+constexpr std::size_t kChatterSteps = 50;  // the last ones
 
 struct NearKinks {
   std::vector<double> near;  ///< brakes of steps that began within δ of a kink
@@ -105,6 +108,10 @@ std::vector<std::string> in_words(const Scene& scene) {
   words.push_back(fmt::format("{} steps from {}, learning rate{} {}, exact gradients, seed {}.", steps,
                               coordinates(scene.start), rates.size() > 1 ? "s" : "", fmt::join(rates, ", "),
                               first.seed));
+  if (steps >= kChatterSteps)
+    words.push_back(fmt::format(
+        "Chatter (1 − net displacement / path) and flips (of signs of updates): the last {} steps.",
+        kChatterSteps));
   if (scene.ideal)
     words.push_back(
         fmt::format("Ideal path: the subgradient flow, with an error below {} (its largest distance from one "
@@ -141,15 +148,25 @@ report::TextTable to_table(const Scene& scene) {
                    {"excess", "f − f*", Align::right},
                    {"distance", "distance", Align::right},
                    {"stationarity", "dist(0, ∂f)", Align::right},
-                   {"mean_brake", "mean brake", Align::right}};
+                   {"mean_brake", "brake", Align::right},
+                   {"chatter", "chatter", Align::right},
+                   {"flips", "flips", Align::right}};
   const auto small = [](double value) { return Cell(value, fmt::format("{:.2e}", value)); };
   for (const auto& descent : scene.descents) {
     const auto& end = descent.points.back();
     const auto slope = stationarity_of(scene.f, end);
     const bool braked = descent.probes() || descent.of.recipe.control.kind != "none";
+    Cell chatter;
+    Cell flips;
+    if (descent.points.size() > kChatterSteps) {
+      const auto found = train::chattering(std::span(descent.points).last(kChatterSteps + 1));
+      chatter = Cell::number(found.chatter, 2);
+      flips = Cell::number(found.flips, 2);
+    }
     table.add({shown_name(descent), small(excess(scene.f, end)),
                scene.f.minimiser ? small(norm(sum(end, *scene.f.minimiser, -1))) : Cell(),
-               slope ? small(*slope) : Cell(), braked ? Cell::number(descent.mean_brake(), 3) : Cell()});
+               slope ? small(*slope) : Cell(), braked ? Cell::number(descent.mean_brake(), 3) : Cell(),
+               chatter, flips});
   }
   return without_empty_columns(table);
 }

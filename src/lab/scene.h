@@ -30,7 +30,7 @@ Scene make_scene(Landscape f, const Point& start, std::int64_t steps,
                  const std::vector<Contestant>& contestants, std::optional<Point> at);
 
 /// A row for each optimizer: how far above the minimum it ended, how far from the minimiser, dist(0, ∂f)
-/// there, its mean brake.
+/// there, its mean brake, how it chattered in its last 50 steps.
 report::TextTable to_table(const Scene& scene);
 
 /// A row for each optimizer and step, for other programs.

@@ -36,7 +36,7 @@ TEST_F(LandscapeCommand, DrawsAPictureAndPrintsATable) {
   const auto ended = landscape({"kinks", "--steps", "60", "-o", path("a.svg")});
   ASSERT_EQ(ended.status, 0) << ended.err;
   for (const auto* part :
-       {"AdamW", "Prox-SGD", "S-Adam", "f − f*", "dist(0, ∂f)", "mean brake", "error below"})
+       {"AdamW", "Prox-SGD", "S-Adam", "f − f*", "dist(0, ∂f)", "brake", "chatter", "error below"})
     EXPECT_NE(ended.out.find(part), std::string::npos) << part << " in: " << ended.out;
   const auto svg = text_of_file(path("a.svg"));
   EXPECT_EQ(xml_fault(svg), "");

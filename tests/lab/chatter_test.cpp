@@ -28,15 +28,24 @@ std::vector<Chattering> windows_of(const std::vector<Point>& path, std::int64_t 
   return meter.take();
 }
 
+/// The one window of a path, as the meter sees it, which must be what the plain definition says.
+std::vector<Chattering> window_of(const std::vector<Point>& path) {
+  auto windows = windows_of(path, static_cast<std::int64_t>(path.size()) - 1);
+  const auto plain = train::chattering(path);
+  EXPECT_NEAR(windows.at(0).chatter, plain.chatter, 1e-15);
+  EXPECT_EQ(windows.at(0).flips, plain.flips);
+  return windows;
+}
+
 TEST(Chatter, IsNothingOnAStraightLine) {
-  const auto windows = windows_of({{0, 0}, {1, 2}, {2, 4}, {5, 10}, {6, 12}}, 4);
+  const auto windows = window_of({{0, 0}, {1, 2}, {2, 4}, {5, 10}, {6, 12}});
   ASSERT_EQ(windows.size(), 1U);
   EXPECT_NEAR(windows[0].chatter, 0, 1e-15);
   EXPECT_EQ(windows[0].flips, 0);
 }
 
 TEST(Chatter, IsWholeWhereThePathEndsWhereItBegan) {
-  const auto windows = windows_of({{0, 0}, {1, 1}, {0, 0}, {1, 1}, {0, 0}}, 4);
+  const auto windows = window_of({{0, 0}, {1, 1}, {0, 0}, {1, 1}, {0, 0}});
   ASSERT_EQ(windows.size(), 1U);
   EXPECT_EQ(windows[0].chatter, 1);
   EXPECT_EQ(windows[0].flips, 1);
@@ -44,7 +53,7 @@ TEST(Chatter, IsWholeWhereThePathEndsWhereItBegan) {
 
 // A right angle: √2 of a path of length 2; of two coordinates neither turns back.
 TEST(Chatter, OfAPathInTheOpenIsItsDetour) {
-  const auto windows = windows_of({{0, 0}, {1, 0}, {1, 1}}, 2);
+  const auto windows = window_of({{0, 0}, {1, 0}, {1, 1}});
   EXPECT_NEAR(windows.at(0).chatter, 1 - std::sqrt(2.0) / 2, 1e-15);
   EXPECT_EQ(windows.at(0).flips, 0);
 }
@@ -59,7 +68,7 @@ TEST(Chatter, CountsTheCoordinatesThatTurnBack) {
 }
 
 TEST(Chatter, OfWhatDoesNotMoveIsWhole) {
-  const auto windows = windows_of({{1, 1}, {1, 1}, {1, 1}}, 2);
+  const auto windows = window_of({{1, 1}, {1, 1}, {1, 1}});
   EXPECT_EQ(windows.at(0).chatter, 1);
   EXPECT_EQ(windows.at(0).flips, 0);
 }
