@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 namespace sadam::train {
 
@@ -30,6 +31,21 @@ class LevelDetector {
   std::int64_t count_ = 0;
   double sum_ = 0;
   std::deque<double> blocks_;
+};
+
+struct StepEvent;
+struct RegimeEvent;
+
+/// The detectors of a run: of ρ and, where it is known, of the residual, over the steps that probed.
+class RegimeWatch {
+ public:
+  explicit RegimeWatch(std::int64_t block) : lgi_(block), residual_(block) {}
+
+  std::vector<RegimeEvent> add(const StepEvent& step);
+
+ private:
+  LevelDetector lgi_;
+  LevelDetector residual_;
 };
 
 }  // namespace sadam::train
