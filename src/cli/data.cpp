@@ -138,18 +138,30 @@ void check_data(const DataArguments& arguments) {
                             arguments.root.string()));
 
   const StopSignal stop;
-  std::vector<std::string> damaged;
+  constexpr std::size_t kMostProblems = 20;
+  std::vector<std::string> own;      // folders of the user's
+  std::vector<std::string> fetched;  // what can be had again
   for (const auto& name : names) {
     const auto report = check_one(name, arguments.root);
-    std::cout << fmt::format("{}: {}\n", name, report.summary);
-    for (const auto& problem : report.problems) std::cout << fmt::format("  {}\n", problem);
+    const bool names_itself = report.summary.starts_with(name + ":");
+    std::cout << (names_itself ? "" : name + ": ") << report.summary << '\n';
+    for (std::size_t i = 0; i < std::min(report.problems.size(), kMostProblems); ++i)
+      std::cout << fmt::format("  {}\n", report.problems[i]);
+    if (report.problems.size() > kMostProblems)
+      std::cout << fmt::format("  and {} more\n", report.problems.size() - kMostProblems);
     std::cout.flush();
-    if (!report.problems.empty()) damaged.push_back(name);
+    if (report.problems.empty()) continue;
+    (data::path_in_name(name) ? own : fetched).push_back(name);
   }
-  if (!damaged.empty())
-    throw Error(fmt::format("{} {} damaged, as listed; remove it from {} and fetch it again.",
-                            fmt::join(damaged, ", "), damaged.size() == 1 ? "is" : "are",
-                            arguments.root.string()));
+  std::vector<std::string> sentences;
+  const auto are = [](const std::vector<std::string>& list) {
+    return fmt::format("{} {} damaged, as listed", fmt::join(list, ", "), list.size() == 1 ? "is" : "are");
+  };
+  if (!own.empty()) sentences.push_back(are(own) + ": put the images right, or remove them.");
+  if (!fetched.empty())
+    sentences.push_back(
+        fmt::format("{}: remove it from {} and fetch it again.", are(fetched), arguments.root.string()));
+  if (!sentences.empty()) throw Error(fmt::format("{}", fmt::join(sentences, " ")));
 }
 
 void list_data(const DataArguments& arguments) {

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+#include <sadam/error.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -38,6 +40,11 @@ void evaluate_now(const EvalArguments& arguments) {
   const auto evaluation = train::evaluate_run(paths, recipe, &StopSignal::flag());
   if (!evaluation) throw Interrupted();
   const auto& result = *evaluation;
+  if (!std::isfinite(result.loss))
+    throw Error(fmt::format(
+        "the loss on {} images of {} is not finite, so the accuracy means nothing: the weights have diverged "
+        "or are damaged.",
+        result.images, recipe.data.name));
   if (arguments.json) {
     nlohmann::json json = {
         {"accuracy", base::percent(result.accuracy)}, {"loss", result.loss}, {"images", result.images}};

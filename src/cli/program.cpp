@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
+#include "train/recipe/fields.h"
 
 namespace sadam::cli {
 namespace {
@@ -64,6 +65,10 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
+bool contains(const std::vector<std::string>& list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
 std::string did_you_mean(const std::string& given, const std::vector<std::string>& valid) {
   const auto meant = base::nearest(given, valid);
   return meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant);
@@ -78,6 +83,12 @@ std::string about_extra(const CLI::App& app, const std::string& name, std::strin
                        base::suggestion(given, commands));
   }
   given.resize(std::min(given.size(), given.find('=')));
+  // "--lr" for what is a field of the recipe.
+  const auto fields =
+      train::fields_with_key(given.substr(std::min(given.find_first_not_of('-'), given.size())));
+  if (!fields.empty() && contains(options_of(app), "--set"))
+    return fmt::format("'{}' has no option {}; did you mean --set {}=VALUE?", name, base::in_quotes(given),
+                       fmt::join(fields, "=VALUE or --set "));
   return fmt::format("'{}' has no option {}{}", name, base::in_quotes(given),
                      did_you_mean(given, options_of(app)));
 }

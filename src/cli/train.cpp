@@ -57,8 +57,14 @@ train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& da
   const auto recipe = arguments.recipe.resolve();
   const std::filesystem::path root = arguments.resume.root;
   check_root(root);
-  return train::begin_run(arguments.name.empty() ? free_folder(root, recipe) : root / arguments.name, recipe,
-                          data);
+  if (!arguments.name.empty()) return train::begin_run(root / arguments.name, recipe, data);
+  for (;;) {
+    try {
+      return train::begin_run(free_folder(root, recipe), recipe, data);
+    } catch (const train::FolderInUse&) {
+      // Another process took it in this moment, so it exists now: the next name is free.
+    }
+  }
 }
 
 void train_now(const TrainArguments& arguments) {

@@ -232,7 +232,11 @@ report::LineChart to_chart(const Figure& figure, const Curves& curves) {
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     for (const auto& key : wanted) {
       const auto& measure = measure_named(figure.recipe, key);
-      report::ChartPanel panel{table.columns[column].title, "epoch", std::string(measure.title), {}};
+      // One title a panel: the axis alone would be easy to miss.
+      auto title = table.columns[column].title;
+      if (wanted.size() > 1)
+        title += fmt::format(": {}", measure.title.substr(0, measure.title.find(',')));  // without its unit
+      report::ChartPanel panel{title, "epoch", std::string(measure.title), {}};
       for (const auto& curve : curves.curves)
         if (curve.column == column) panel.series.push_back(series_of(table, curve, measure));
       if (!panel.series.empty()) chart.panels.push_back(std::move(panel));

@@ -51,6 +51,10 @@ TEST(CommandLine, HelpOnAnUnknownCommandIsAnsweredAsTheCommandIs) {
 TEST(CommandLine, AnUnknownOptionIsAnsweredWithTheNearestAndTheRightHelp) {
   EXPECT_EQ(complaint({"runs", "--rot=x"}, 2),
             "sadam: 'sadam runs' has no option '--rot'; did you mean '--root'? See 'sadam runs --help'.\n");
+  EXPECT_EQ(
+      complaint({"train", "--lr", "0.1"}, 2),
+      "sadam: 'sadam train' has no option '--lr'; did you mean --set optimizer.lr=VALUE? See 'sadam train "
+      "--help'.\n");
   EXPECT_EQ(complaint({"--rot", "runs"}, 2), "sadam: 'sadam' has no option '--rot'; see 'sadam --help'.\n");
   EXPECT_EQ(complaint({"runs", "x"}, 2), "sadam: 'sadam runs' takes no 'x'; see 'sadam runs --help'.\n");
   EXPECT_NE(complaint({"data", "fetch"}, 2).find("see 'sadam data fetch --help'"), std::string::npos);

@@ -1,6 +1,8 @@
 // A weight file is evaluated as the recipe in it says.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -59,6 +61,20 @@ TEST_F(EvalWeights, TheRecipeInTheFileCanBePassedOver) {
   EXPECT_NE(ended.err.find("fc.weight: file 100"), std::string::npos) << ended.err;
   EXPECT_EQ(ended.err.find("Model and data"), std::string::npos) << ended.err;
   EXPECT_EQ(run_program({"eval", run(), "--ignore-recipe"}).status, 2);
+}
+
+TEST_F(EvalWeights, WeightsThatAreNotFiniteAreNoResult) {
+  const auto damaged = (folder_->path() / "nan.safetensors").string();
+  {
+    std::ifstream from(weights(), std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(from)), {});
+    for (std::size_t i = bytes.size() - 400; i < bytes.size(); ++i) bytes[i] = '\xff';  // NaN
+    std::ofstream(damaged, std::ios::binary) << bytes;
+  }
+  const auto ended = run_program({"eval", "--weights", damaged});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_NE(ended.err.find("is not finite, so the accuracy means nothing"), std::string::npos) << ended.err;
+  EXPECT_EQ(ended.out, "");
 }
 
 }  // namespace

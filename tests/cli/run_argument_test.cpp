@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/program.h"
 #include "support/temporary_folder.h"
@@ -115,7 +116,9 @@ TEST_F(RunArgumentTest, ADivergedRunIsNoSilentSuccess) {
   EXPECT_EQ(ended.status, 0);
   EXPECT_NE(ended.err.find("steps were skipped"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("Training diverged: "), std::string::npos) << ended.err;
-  EXPECT_NE(run_program({"eval", path("runs/diverged")}).out.find("loss nan,"), std::string::npos);
+  const auto evaluated = run_program({"eval", path("runs/diverged")});
+  EXPECT_EQ(evaluated.status, 1);
+  EXPECT_NE(evaluated.err.find("is not finite"), std::string::npos) << evaluated.err;
 }
 
 TEST_F(RunArgumentTest, AnotherModelThanTheRunHadIsASentence) {
@@ -128,6 +131,38 @@ TEST_F(RunArgumentTest, AFileInPlaceOfTheTensorBoardFolderIsASentence) {
   std::filesystem::copy(path("runs/first/run.toml"), path("odd/run.toml"));
   std::ofstream(path("odd/tensorboard")) << "precious";
   expect_one_sentence(run_program({"train", "--resume", path("odd")}), 1, "tensorboard is a file");
+}
+
+TEST(UnnamedRuns, StartedSideBySideDoNotCollide) {
+  const TemporaryFolder folder;
+  Arguments train = {"train", "--quiet", "--root", folder.path().string()};
+  const auto fields = small_run();
+  train.insert(train.end(), fields.begin(), fields.end());
+  std::vector<Background> runs;
+  runs.reserve(4);
+  for (int i = 0; i < 4; ++i) runs.emplace_back(train);
+  std::set<std::string> names;
+  for (auto& run : runs) {
+    const auto ended = run.wait();
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    names.insert(ended.out);
+  }
+  EXPECT_EQ(names.size(), 4U);
+}
+
+TEST(DataCheck, OfAFolderOfYourOwnDoesNotAdviseToFetchIt) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 30; ++i)
+    for (const auto* part : {"train", "test"})
+      std::filesystem::create_directories(folder / "own" / part / std::to_string(i));
+  const auto ended = run_program({"data", "check", "folder:" + (folder / "own").string()});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_EQ(ended.err.find("fetch"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("put the images right"), std::string::npos) << ended.err;
+  // Its name once, and not one line for each of sixty empty classes.
+  EXPECT_EQ(ended.out.find("folder:"), ended.out.rfind("folder:")) << ended.out;
+  EXPECT_LE(std::count(ended.out.begin(), ended.out.end(), '\n'), 22) << ended.out;
+  EXPECT_NE(ended.out.find("more\n"), std::string::npos) << ended.out;
 }
 
 }  // namespace

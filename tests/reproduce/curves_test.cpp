@@ -145,10 +145,11 @@ TEST_F(CurvesTest, OfTheQuantizationFigureEachColumnHasAccuracyAndLossSideBySide
   const auto chart = to_chart(asked, read_curves(asked.plan));
   EXPECT_EQ(chart.across, 2U);
   ASSERT_EQ(chart.panels.size(), 4U);
-  EXPECT_EQ(chart.panels[0].title, "CIFAR-100, 2 bits");
+  EXPECT_EQ(chart.panels[0].title, "CIFAR-100, 2 bits: test accuracy");
+  EXPECT_EQ(chart.panels[1].title, "CIFAR-100, 2 bits: training loss");
   EXPECT_EQ(chart.panels[0].y_title, "test accuracy, %");
   EXPECT_EQ(chart.panels[1].y_title, "training loss");
-  EXPECT_EQ(chart.panels[3].title, "TinyImageNet, 4 bits");
+  EXPECT_EQ(chart.panels[3].title, "TinyImageNet, 4 bits: training loss");
   ASSERT_EQ(chart.panels[0].series.size(), 2U);
   EXPECT_EQ(chart.panels[0].series[0].points[1].y, 20);
   EXPECT_EQ(chart.panels[1].series[0].points[1].y, 3);

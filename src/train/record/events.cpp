@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sadam/error.h>
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -165,14 +166,18 @@ std::vector<std::string> sentences(const StepCounts& run) {
 }
 
 std::string divergence(const EpochEvent& last, const StepCounts& last_epoch) {
-  const char* why = nullptr;
+  // No classifier that learns has a cross-entropy like this: guessing among a million classes has 14.
+  constexpr double kBeyondReason = 1000;
+  std::string why;
   if (last_epoch.steps > 0 && last_epoch.skipped == last_epoch.steps)
     why = "every step of the last epoch was skipped";
   else if (!std::isfinite(last.train_loss))
     why = "the training loss of the last epoch is not finite";
   else if (!std::isfinite(last.test_loss))
     why = "the test loss after the last epoch is not finite";
-  return why == nullptr ? "" : fmt::format("Training diverged: {}; try a smaller optimizer.lr.", why);
+  else if (std::max(last.train_loss, last.test_loss) > kBeyondReason)
+    why = fmt::format("the loss of the last epoch is {:.1e}", std::max(last.train_loss, last.test_loss));
+  return why.empty() ? "" : fmt::format("Training diverged: {}; try a smaller optimizer.lr.", why);
 }
 
 }  // namespace sadam::train

@@ -168,6 +168,11 @@ TEST(StepCounts, ARunThatLearnedNothingInItsLastEpochDiverged) {
   last.train_loss = INFINITY;
   EXPECT_TRUE(says(divergence(last, {10, 3, 7, 0, 0}), "training loss"));
   EXPECT_TRUE(says(divergence(last, {10, 3, 7, 0, 0}), "try a smaller optimizer.lr."));
+  last.train_loss = 4.6;
+  last.test_loss = 900;
+  EXPECT_EQ(divergence(last, {10, 0, 10, 0, 0}), "");
+  last.test_loss = 3.9e20;
+  EXPECT_TRUE(says(divergence(last, {10, 0, 10, 0, 0}), "the loss of the last epoch is 3.9e+20"));
 }
 
 }  // namespace
