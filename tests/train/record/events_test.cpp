@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "support/files.h"
 
@@ -173,6 +176,22 @@ TEST(StepCounts, ARunThatLearnedNothingInItsLastEpochDiverged) {
   EXPECT_EQ(divergence(last, {10, 0, 10, 0, 0}), "");
   last.test_loss = 3.9e20;
   EXPECT_TRUE(says(divergence(last, {10, 0, 10, 0, 0}), "the loss of the last epoch is 3.9e+20"));
+}
+
+// (The test runs in the root of the source.)
+TEST(Events, EveryFieldIsInTheDocumentation) {
+  std::ifstream file("docs/runs.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_FALSE(page.empty());
+  StepEvent step;
+  step.residual = 1;
+  for (const auto& event :
+       std::vector<Event>{step, EpochEvent{}, ChatterEvent{}, RegimeEvent{}, NoteEvent{}}) {
+    const auto line = nlohmann::json::parse(to_line(event));
+    for (const auto& [name, value] : line.items())
+      EXPECT_NE(page.find('`' + name + '`'), std::string::npos) << name;
+    EXPECT_NE(page.find('`' + line["event"].get<std::string>() + '`'), std::string::npos);
+  }
 }
 
 }  // namespace
