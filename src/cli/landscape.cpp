@@ -125,7 +125,9 @@ void draw_landscape(const LandscapeArguments& arguments) {
   }
   std::cout << fmt::format("{}: f = {}\n\n{}\n", scene.f.name, scene.f.formula,
                            to_text(to_table(scene), output_width()));
-  for (const auto& sentence : in_words(scene)) std::cout << report::wrapped(sentence, output_width()) << '\n';
+  auto sentences = in_words(scene);
+  if (const auto about = about_table(scene); !about.empty()) sentences.insert(sentences.begin(), about);
+  for (const auto& sentence : sentences) std::cout << report::wrapped(sentence, output_width()) << '\n';
   std::cout << fmt::format("\nThe picture is in {}.\n", file.string());
 }
 

@@ -20,13 +20,17 @@ namespace {
 
 constexpr const char* kIntroduction =
     R"(S-Adam is AdamW with a brake. This program trains networks with it, reruns the
-experiments of its paper with controls, and compares the runs.
+experiments of its paper with controls, compares the runs, and shows what its
+probe measures.
 
   sadam reproduce table1 --quick     the paper's first table, small: a minute
   sadam data fetch cifar100          the real data
   sadam reproduce table1 --only cifar100
   sadam train --set data.name=cifar100 --set optimizer.probes=8 --name first
   sadam runs                         what has been run
+  sadam landscape kinks              optimizers on a function with kinks, drawn
+  sadam probe first                  where a model's loss is not smooth
+  sadam theory --quick               the paper's theory, checked
 
 'sadam COMMAND --help' explains each command.
 )";

@@ -108,10 +108,6 @@ std::vector<std::string> in_words(const Scene& scene) {
   words.push_back(fmt::format("{} steps from {}, learning rate{} {}, exact gradients, seed {}.", steps,
                               coordinates(scene.start), rates.size() > 1 ? "s" : "", fmt::join(rates, ", "),
                               first.seed));
-  if (steps >= kChatterSteps)
-    words.push_back(fmt::format(
-        "Chatter (1 − net displacement / path) and flips (of signs of updates): the last {} steps.",
-        kChatterSteps));
   if (scene.ideal)
     words.push_back(
         fmt::format("Ideal path: the subgradient flow, with an error below {} (its largest distance from one "
@@ -169,6 +165,13 @@ report::TextTable to_table(const Scene& scene) {
                chatter, flips});
   }
   return without_empty_columns(table);
+}
+
+std::string about_table(const Scene& scene) {
+  if (scene.descents.front().points.size() <= kChatterSteps) return "";
+  return fmt::format(
+      "Chatter (1 − net displacement / path) and flips (of signs of updates): the last {} steps.",
+      kChatterSteps);
 }
 
 report::TextTable to_points(const Scene& scene) {

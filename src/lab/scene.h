@@ -32,6 +32,8 @@ Scene make_scene(Landscape f, const Point& start, std::int64_t steps,
 /// A row for each optimizer: how far above the minimum it ended, how far from the minimiser, dist(0, ∂f)
 /// there, its mean brake, how it chattered in its last 50 steps.
 report::TextTable to_table(const Scene& scene);
+/// A sentence on its last columns; "" where they are empty.
+std::string about_table(const Scene& scene);
 
 /// A row for each optimizer and step, for other programs.
 report::TextTable to_points(const Scene& scene);

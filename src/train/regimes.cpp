@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ranks.h"
+#include "train/record/events.h"
 
 namespace sadam::train {
 namespace {
@@ -46,6 +47,18 @@ std::optional<LevelChange> LevelDetector::add(double value) {
   const LevelChange found{mean_of(blocks_.begin(), change), mean_of(change, blocks_.end()), score};
   blocks_.erase(blocks_.begin(), change);
   return found;
+}
+
+std::vector<RegimeEvent> RegimeWatch::add(const StepEvent& step) {
+  std::vector<RegimeEvent> events;
+  if (!step.probed) return events;
+  const auto look = [&](LevelDetector& detector, const char* quantity, double value) {
+    if (const auto change = detector.add(value))
+      events.push_back({step.step, quantity, change->before, change->after, change->score});
+  };
+  look(lgi_, "lgi", step.lgi);
+  if (step.residual) look(residual_, "residual", *step.residual);
+  return events;
 }
 
 }  // namespace sadam::train

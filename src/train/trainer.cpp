@@ -16,15 +16,15 @@
 #include <utility>
 
 #include "base/file.h"
-#include "train/chatter.h"
-#include "train/regimes.h"
 #include "nn/classifier.h"
+#include "train/chatter.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
 #include "train/feed.h"
 #include "train/progress.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
+#include "train/regimes.h"
 #include "train/schedule.h"
 #include "train/setup.h"
 #include "train/training.h"
@@ -54,6 +54,16 @@ constexpr std::size_t kLot = 128;
 // How often TensorBoard gets a point: a hundred times an epoch is plenty for a curve.
 std::int64_t tensorboard_interval(std::int64_t steps_per_epoch) {
   return std::max<std::int64_t>(steps_per_epoch / 100, 1);
+}
+
+std::optional<double> residual_of(const StepSummary& summary) {
+  if (!summary.probed || summary.slopes.empty()) return std::nullopt;
+  double squares = 0;
+  for (std::size_t i = 0; i < summary.slopes.size(); ++i) {
+    const double residual = summary.differences[i] - summary.slopes[i];
+    squares += residual * residual;
+  }
+  return std::sqrt(squares / static_cast<double>(summary.slopes.size()));
 }
 
 // A run that is under way.
@@ -96,9 +106,9 @@ class Run {
   Position position_;
   std::optional<EventWriter> events_;
   std::optional<TensorBoardWriter> tensorboard_;
-  std::optional<LevelDetector> regimes_;  // of ρ
-  std::deque<Chattering> windows_;        // whose events are to be written
-  std::deque<double> pending_;                 // learning rates of the steps whose events are to be written
+  std::optional<RegimeWatch> regimes_;
+  std::deque<Chattering> windows_;  // whose events are to be written
+  std::deque<double> pending_;      // learning rates of the steps whose events are to be written
   std::optional<Deterministic> deterministic_;
   std::optional<TrainingPrecision> precision_;
   Clock::time_point saved_at_ = Clock::now();
@@ -146,8 +156,7 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   if (recipe_.watch.regimes > 0) {
     regimes_.emplace(recipe_.watch.regimes);
     // What it has seen is in the events: it goes on as if it had never stopped.
-    for (const auto& step : read_events(paths_.events()).steps)
-      if (step.probed) regimes_->add(step.lgi);
+    for (const auto& step : read_events(paths_.events()).steps) regimes_->add(step);
   }
   if (!network.replaced.empty())
     note(fmt::format("the last layer starts anew, because {} has one for other classes",
@@ -219,6 +228,7 @@ void Run::write_event(const StepSummary& summary) {
   event.skipped = summary.skipped;
   event.non_finite_probes = summary.non_finite_probes;
   event.probe_seconds = summary.probe_seconds;
+  event.residual = residual_of(summary);
   position_.run.add(event);
   position_.this_epoch.add(event);
   if (std::isfinite(event.loss)) {
@@ -236,11 +246,12 @@ void Run::write_event(const StepSummary& summary) {
     tensorboard_->scalar("probe/brake", event.step, event.brake, now);
   }
   if (recipe_.watch.chatter > 0 && event.step % recipe_.watch.chatter == 0) write_chatter(event.step);
-  if (regimes_ && event.probed) {
-    if (const auto change = regimes_->add(event.lgi)) {
-      events_->write(RegimeEvent{event.step, change->before, change->after, change->score});
-      progress_.note(
-          fmt::format("step {}: ρ went from {:.3f} to {:.3f}", event.step, change->before, change->after));
+  if (regimes_) {
+    for (const auto& change : regimes_->add(event)) {
+      events_->write(change);
+      progress_.note(fmt::format("step {}: {} went from {:.3g} to {:.3g}", event.step,
+                                 change.quantity == "lgi" ? "ρ" : "the residual", change.before,
+                                 change.after));
     }
   }
   progress_.step(event, position_.train_seconds);

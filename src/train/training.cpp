@@ -17,9 +17,9 @@
 #include <utility>
 
 #include "base/quantities.h"
-#include "train/chatter.h"
 #include "nn/classifier.h"
 #include "step/option_names.h"
+#include "train/chatter.h"
 #include "train/feed.h"
 
 namespace sadam::train {

@@ -25,15 +25,15 @@ int alarms(const Numbers& stream, int streams, int length, std::int64_t block) {
   return raised;
 }
 
-// About one false alarm in 100 000 blocks, whatever the distribution: of 200 streams of 500 blocks, one or
-// so.
+// About one false alarm in 400 000 blocks, whatever the distribution; one in 45 000 where there are many
+// ties. Here are 100 000 of each.
 TEST(LevelDetector, RaisesFewFalseAlarmsWhateverTheDistribution) {
   const Numbers normal = [](auto& engine) { return std::normal_distribution<>()(engine); };
   const Numbers heavy = [](auto& engine) { return std::cauchy_distribution<>()(engine); };
   const Numbers coin = [](auto& engine) { return std::bernoulli_distribution(0.3)(engine) ? 1.0 : 0.0; };
-  EXPECT_LE(alarms(normal, 200, 500, 1), 6);
-  EXPECT_LE(alarms(heavy, 200, 500, 1), 6);
-  EXPECT_LE(alarms(coin, 200, 500, 1), 6);
+  EXPECT_LE(alarms(normal, 200, 500, 1), 3);
+  EXPECT_LE(alarms(heavy, 200, 500, 1), 3);
+  EXPECT_LE(alarms(coin, 200, 500, 1), 8);
 }
 
 // Neighbours that depend on each other are what blocks are for: half of each number is that before it.

@@ -45,6 +45,7 @@ void visit_fields(AnyEvent& event, const Visit& visit) {
     visit("skipped", event.skipped);
     visit("non_finite_probes", event.non_finite_probes);
     visit("probe_seconds", event.probe_seconds);
+    visit("residual", event.residual);
   } else if constexpr (std::is_same_v<Kind, EpochEvent>) {
     visit("epoch", event.epoch);
     visit("step", event.step);
@@ -63,6 +64,7 @@ void visit_fields(AnyEvent& event, const Visit& visit) {
     visit("flips", event.flips);
   } else if constexpr (std::is_same_v<Kind, RegimeEvent>) {
     visit("step", event.step);
+    visit("quantity", event.quantity);
     visit("before", event.before);
     visit("after", event.after);
     visit("score", event.score);

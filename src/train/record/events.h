@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ struct StepEvent {
   bool skipped = false;
   std::int64_t non_finite_probes = 0;
   double probe_seconds = 0;
+  /// What the gradient does not foretell: the root mean square of D − ⟨g,u⟩ over the probes. Only where the
+  /// statistic takes the slopes.
+  std::optional<double> residual = {};
 };
 
 /// The end of an epoch, after evaluation.
@@ -54,11 +58,12 @@ struct ChatterEvent {
   double flips = 0;         ///< share of coordinates whose update changed its sign
 };
 
-/// ρ changed its level (train/regimes.h).
+/// ρ, or the residual, changed its level (train/regimes.h).
 struct RegimeEvent {
   std::int64_t step = 0;  ///< where it was noticed
-  double before = 0;      ///< mean ρ until then
-  double after = 0;       ///< mean ρ of the blocks that raised the alarm
+  std::string quantity;   ///< "lgi" or "residual"
+  double before = 0;      ///< its mean until then
+  double after = 0;       ///< its mean in the blocks that raised the alarm
   double score = 0;       ///< in standard deviations of the rank sum; above 0: it rose
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace sadam::train {
@@ -27,6 +28,12 @@ class JsonFieldReader {
     const auto& json = at(name);
     if (!json.is_number() && !json.is_null()) refuse(name, "no number");
     value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+  }
+
+  /// A field that need not be there.
+  void operator()(const char* name, std::optional<double>& value) const {
+    if (!object_.contains(name)) return value.reset();
+    (*this)(name, value.emplace());
   }
 
   void operator()(const char* name, bool& value) const {
@@ -75,6 +82,9 @@ class JsonFieldWriter {
   template <class Value>
   void operator()(const char* name, const Value& value) const {
     object_[name] = value;
+  }
+  void operator()(const char* name, const std::optional<double>& value) const {
+    if (value) object_[name] = *value;
   }
 
  private:
