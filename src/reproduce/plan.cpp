@@ -25,6 +25,8 @@ void apply_quick(TableRecipe& table) {
   for (auto& row : table.rows) {
     row.paper.clear();
     row.paper_seconds.clear();
+    row.paper_wall_seconds.clear();
+    row.paper_memory.clear();
   }
   if (!quick.rows.empty())
     std::erase_if(table.rows, [&](const TableRow& row) { return !contains(quick.rows, row.key); });

@@ -48,7 +48,9 @@ std::vector<report::Column> columns_of_report() {
           {"mean_brake", "mean brake", Align::right},
           {"paper_seconds", "paper, s", Align::right},
           {"convergence_seconds", "converged, s", Align::right},
+          {"paper_wall_seconds", "paper, total s", Align::right},
           {"wall_seconds", "wall time", Align::right},
+          {"paper_memory", "paper, MB", Align::right},
           {"peak_memory", "memory", Align::right},
           {"seeds", "seeds", Align::right}};  // the last: see leave_out_seeds
 }
@@ -63,7 +65,9 @@ std::vector<Cell> row_of(const TableRecipe& table, const Group& group, std::opti
           mean_as(result.brake, [](double brake) { return base::decimal(brake, 3); }),
           result.paper_never_converged ? Cell("∗") : number_or_nothing(result.paper_seconds),
           convergence_cell(result),
+          number_or_nothing(result.paper_wall_seconds),
           mean_as(result.wall_seconds, base::duration),
+          number_or_nothing(result.paper_memory),
           mean_as(result.peak_memory, size),
           Cell::count(static_cast<std::int64_t>(result.seeds))};
 }
@@ -177,7 +181,9 @@ FlatRow flat_row(const Plan& plan, const Group& group, std::optional<double> tar
   row.add("converged_seeds",
           target ? Cell::count(static_cast<std::int64_t>(result.convergence_seconds.size())) : Cell());
   row.add_truth("never_converged", target ? std::optional(result.convergence_seconds.empty()) : std::nullopt);
+  row.add_number("paper_wall_seconds", result.paper_wall_seconds);
   row.add_values("wall_seconds", result.wall_seconds);
+  row.add_number("paper_memory_mb", result.paper_memory);
   row.add_mean("peak_memory", result.peak_memory);
   row.add_count("skipped_steps", sum_over(group, &train::StepCounts::skipped));
   row.add_count("non_finite_probes", sum_over(group, &train::StepCounts::non_finite_probes));

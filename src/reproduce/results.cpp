@@ -146,6 +146,8 @@ Result result_of(const TableRecipe& table, const Group& group, std::optional<dou
   const auto& column = table.columns[group.column].key;
   result.paper_best = number_for(row.paper, column);
   result.paper_seconds = number_for(row.paper_seconds, column);
+  result.paper_wall_seconds = number_for(row.paper_wall_seconds, column);
+  result.paper_memory = number_for(row.paper_memory, column);
   result.paper_never_converged = paper_has_star(table, row, column);
   return result;
 }

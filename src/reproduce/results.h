@@ -53,6 +53,8 @@ struct Result {
 
   std::optional<double> paper_best;  ///< per cent
   std::optional<double> paper_seconds;
+  std::optional<double> paper_wall_seconds;
+  std::optional<double> paper_memory;  ///< MB
   bool paper_never_converged = false;  ///< the paper has ∗ for a time
 };
 

@@ -233,8 +233,9 @@ std::vector<TableRow> rows_in(TomlFields& fields, const std::vector<std::string>
   for (auto& row : fields.tables("row")) {
     auto key = row_key_in(row, keys_of(rows));
     rows.push_back({std::move(key), row.text("title"), changes_in(row), row.flag("controls", true),
-                    row.numbers("paper", columns, "column"),
-                    row.numbers("paper_seconds", columns, "column")});
+                    row.numbers("paper", columns, "column"), row.numbers("paper_seconds", columns, "column"),
+                    row.numbers("paper_wall_seconds", columns, "column"),
+                    row.numbers("paper_memory", columns, "column")});
     row.done();
   }
   return rows;

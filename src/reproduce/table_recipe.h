@@ -32,6 +32,8 @@ struct TableRow {
   bool controls = true;                         ///< S-Adam rows get controls; not where the brake is always 1
   std::map<std::string, double> paper;          ///< best test accuracy in percent, by column
   std::map<std::string, double> paper_seconds;  ///< convergence time, by column
+  std::map<std::string, double> paper_wall_seconds;  ///< time of the whole run, by column
+  std::map<std::string, double> paper_memory;        ///< largest memory in MB, by column
 };
 
 struct TableRecipe {

@@ -147,6 +147,25 @@ TEST(Render, ProgramsGetKeysAndNumbersAndNothingToTakeApart) {
             to_csv(report::TextTable{flat.columns, {}}));
 }
 
+TEST(Render, PutsThePapersTimeAndMemoryBesideOurs) {
+  const TemporaryFolder folder;
+  Request request;
+  request.root = folder.path();
+  request.seeds = {1};
+  request.only = {"cifar10-b64/adamw"};
+  const auto plan = make_plan(find_table("table4"), request);
+  for (const auto& run : plan.runs) write_run(run, {0.5}, 1);
+  const auto text = to_report(plan, {}, {.width = 200});
+  EXPECT_NE(text.find("paper, total s"), std::string::npos) << text;
+  EXPECT_NE(text.find("2195.46"), std::string::npos) << text;
+  EXPECT_NE(text.find("paper, MB"), std::string::npos) << text;
+  EXPECT_NE(text.find("3552.21"), std::string::npos) << text;
+  const auto flat = to_flat(plan);
+  EXPECT_EQ(value_in(flat, 0, "paper_wall_seconds"), report::Value(2195.456));
+  EXPECT_EQ(value_in(flat, 0, "paper_memory_mb"), report::Value(3552.21));
+  EXPECT_EQ(value_in(flat, 0, "paper_convergence_seconds"), report::Value());
+}
+
 TEST(Render, LeavesOutColumnsOfWhichNothingIsKnown) {
   const TemporaryFolder folder;
   Request request;

@@ -51,6 +51,13 @@ TEST(TableFile, NumbersOfThePaperForNoColumnAreRefused) {
   EXPECT_EQ(
       said_of(std::string(kHead) + kBody + "paper_seconds = { huge = 3 }\n"),
       "mine.toml:14: table.row.paper_seconds names 'huge', and there is no such column; valid are: small.");
+  EXPECT_EQ(
+      said_of(std::string(kHead) + kBody + "paper_memory = { huge = 3 }\n"),
+      "mine.toml:14: table.row.paper_memory names 'huge', and there is no such column; valid are: small.");
+  EXPECT_EQ(
+      said_of(std::string(kHead) + kBody + "paper_wall_seconds = { huge = 3 }\n"),
+      "mine.toml:14: table.row.paper_wall_seconds names 'huge', and there is no such column; valid are: "
+      "small.");
   EXPECT_EQ(said_of(std::string(kHead) + kBody + "paper = { small = 3, }\n").substr(0, 13), "mine.toml:14:");
   EXPECT_EQ(said_of(std::string(kHead) + kBody + "paper = { small = 3 }\n"), "");
 }
