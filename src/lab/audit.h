@@ -1,0 +1,134 @@
+// How well ρ tells smooth from non-smooth: every estimator of it, on functions where the truth is known.
+#pragma once
+
+#include <sadam/choices.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/estimate.h"
+#include "lab/terrain.h"
+#include "report/line_chart.h"
+
+namespace sadam::lab {
+
+struct Estimator {
+  Directions directions = Directions::sphere;
+  Statistic statistic = Statistic::variance;
+  std::int64_t probes = 8;  ///< k, and so the forward passes of one ρ beyond the one of the step
+
+  bool operator==(const Estimator&) const = default;
+};
+
+/// Every `Directions` × `Statistic` that go together, with k = 8 (the step has one probe).
+std::vector<Estimator> audited_estimators();
+
+// ---- one ρ ------------------------------------------------------------------------------------------------
+
+struct Aim {
+  Directions directions = Directions::sphere;
+  double radius = 0.01;  ///< δ
+  double lr = 1e-3;      ///< of the first step of Adam, which `Directions::step` looks along
+  std::int64_t probes = 8;
+  std::uint64_t seed = 0;
+  double scale = 1;  ///< the loss is multiplied by this
+};
+
+/// The learning rate whose first step is as long as the radius, where no gradient is 0.
+double lr_as_long_as(double radius, std::size_t dimensions);
+
+/// What probes see.
+struct Look {
+  std::vector<double> differences;  ///< D; for the step f(w + Δ) − f(w)
+  std::vector<double> slopes;       ///< ⟨g, u⟩; for the step ⟨g, Δ⟩
+  std::vector<bool> crossed;        ///< whether the probe ended on another piece
+  double length = 0;                ///< how far from the point the probes are
+};
+
+/// By the kernels of the optimizer; in float32 if asked, which only networks can be.
+Look look_from(const Terrain& terrain, const Point& at, const Aim& aim, bool in_float = false);
+
+/// ρ of the first k probes.
+double lgi_of(const Estimator& estimator, const Look& look);
+
+/// The truth: a kink or jump within the reach of the probes (landscapes), or between the point and one of the
+/// first k (networks).
+bool is_kinked(const Terrain& terrain, const Point& at, const Look& look, std::int64_t probes);
+
+// ---- how well it tells them apart -------------------------------------------------------------------------
+
+/// The area under the ROC curve: the share of pairs in which the kinked one has the larger ρ, ties for half;
+/// with the interval of Hanley and McNeil (1982). Neither list may be empty.
+Estimate area_under_roc(std::span<const double> kinked, std::span<const double> smooth);
+
+/// The mean of independent areas, with its interval.
+Estimate mean_area(std::span<const Estimate> areas);
+
+/// One estimator, one function, one radius.
+struct Separation {
+  Estimator estimator;
+  bool is_network = false;
+  std::string family;
+  std::size_t dimension = 0;
+  double radius = 0;
+  Nearness nearness = Nearness::one;  ///< of the kinked points
+  std::size_t kinked = 0;             ///< how many points are
+  std::size_t smooth = 0;
+  double kinked_lgi = 0;  ///< mean ρ
+  double smooth_lgi = 0;
+  Estimate area;
+};
+
+/// What ρ depends on besides geometry: the mean distance from ρ as it is at 1, at the first rate or in
+/// float64.
+struct Dependence {
+  enum class On { loss_scale, learning_rate, rounding };
+  Estimator estimator;
+  On on = On::loss_scale;
+  double at = 0;      ///< the factor, the learning rate or the radius
+  double lgi = 0;     ///< mean ρ
+  double change = 0;  ///< mean |ρ − reference|
+};
+std::string to_string(Dependence::On on);
+
+struct Audit {
+  double radius = 0;  ///< where estimators are compared: 0.01, or the nearest that was asked for
+  std::vector<Separation> separations;
+  std::vector<Dependence> dependences;
+};
+
+/// Thrown where `AuditOptions::stop` was seen.
+struct AuditStopped {};
+
+struct AuditOptions {
+  bool quick = false;  ///< fewer points
+  std::uint64_t seed = 1;
+  std::vector<std::size_t> dimensions;  ///< empty: 2, 100, 10⁴ and, unless quick, 10⁶
+  std::vector<double> radii;            ///< empty: 10⁻⁴ to 1
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(const std::string&)> progress = nullptr;
+};
+
+/// Throws a UsageError for radii that are not above 0 and ascending, and for a dimension below 2 or too large
+/// for the memory.
+Audit run_audit(const AuditOptions& options);
+
+/// One estimator in a line: at the audit's radius.
+struct AuditLine {
+  Estimator estimator;
+  std::optional<Estimate> landscapes;  ///< mean area
+  std::optional<Estimate> networks;
+  double loss_scale = 0;  ///< the largest change
+  double learning_rate = 0;
+  double rounding = 0;
+};
+std::vector<AuditLine> lines_of(const Audit& audit);
+
+/// Area against radius and dimension, and what rounding does.
+report::LineChart picture_of(const Audit& audit);
+
+}  // namespace sadam::lab
