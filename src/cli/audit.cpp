@@ -14,7 +14,7 @@
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "lab/audit.h"
-#include "report/line_chart.h"
+#include "report/picture_file.h"
 #include "report/text_table.h"
 #include "train/progress.h"
 
@@ -80,16 +80,16 @@ std::string area_text(const std::optional<lab::Estimate>& area) {
 
 report::TextTable audit_table(const lab::Audit& audit) {
   report::TextTable table;
-  table.columns = {{"directions", "directions"},           {"statistic", "statistic"},
-                   {"landscapes", "landscapes"},           {"networks", "networks"},
-                   {"cost", "cost", report::Align::right}, {"scale", "scale", report::Align::right},
-                   {"rate", "rate", report::Align::right}, {"float", "float", report::Align::right}};
+  constexpr auto kRight = report::Align::right;
+  table.columns = {{"directions", "directions"}, {"statistic", "statistic"},  {"landscapes", "landscapes"},
+                   {"networks", "networks"},     {"float32", "fp32", kRight}, {"cost", "cost", kRight},
+                   {"scale", "scale", kRight},   {"rate", "rate", kRight}};
   for (const auto& line : lab::lines_of(audit)) {
     const auto change = [](double value) { return fmt::format("{:.2f}", value); };
     table.add({to_string(line.estimator.directions), to_string(line.estimator.statistic),
                area_text(line.landscapes), area_text(line.networks),
-               report::Cell::count(line.estimator.probes), change(line.loss_scale),
-               change(line.learning_rate), change(line.rounding)});
+               line.in_float ? change(line.in_float->value) : "–", report::Cell::count(line.estimator.probes),
+               change(line.loss_scale), change(line.learning_rate)});
   }
   return table;
 }
@@ -101,27 +101,29 @@ std::string nearness_name(const lab::Separation& each) {
 std::string audit_csv(const lab::Audit& audit) {
   report::TextTable table;
   for (const auto* key :
-       {"measure", "directions", "statistic", "probes", "on", "family", "dimension", "kinks", "radius", "at",
-        "kinked", "smooth", "kinked_lgi", "smooth_lgi", "value", "low", "high"})
+       {"measure", "directions", "statistic", "probes", "on", "precision", "family", "dimension", "kinks",
+        "radius", "at", "kinked", "smooth", "kinked_lgi", "smooth_lgi", "value", "low", "high"})
     table.columns.push_back({key, key});
   const auto value = [](double x) { return report::Cell::number(x, 6); };
   const auto count = [](auto x) { return report::Cell::count(static_cast<std::int64_t>(x)); };
   for (const auto& each : audit.separations)
     table.add({"area", to_string(each.estimator.directions), to_string(each.estimator.statistic),
-               count(each.estimator.probes), each.is_network ? "networks" : "landscapes", each.family,
-               count(each.dimension), nearness_name(each), value(each.radius), report::Cell(),
-               count(each.kinked), count(each.smooth), value(each.kinked_lgi), value(each.smooth_lgi),
-               value(each.area.value), value(each.area.low), value(each.area.high)});
+               count(each.estimator.probes), each.is_network ? "networks" : "landscapes",
+               each.in_float ? "float32" : "float64", each.family, count(each.dimension), nearness_name(each),
+               value(each.radius), report::Cell(), count(each.kinked), count(each.smooth),
+               value(each.kinked_lgi), value(each.smooth_lgi), value(each.area.value), value(each.area.low),
+               value(each.area.high)});
   for (const auto& each : audit.dependences) {
     std::vector<report::Cell> row(table.columns.size());
     row[0] = to_string(each.on);
     row[1] = to_string(each.estimator.directions);
     row[2] = to_string(each.estimator.statistic);
     row[3] = count(each.estimator.probes);
-    row[8] = value(each.on == lab::Dependence::On::rounding ? each.at : audit.radius);
-    row[9] = value(each.at);
-    row[12] = value(each.lgi);
-    row[14] = value(each.change);
+    if (each.dimension > 0) row[7] = count(each.dimension);
+    row[9] = value(each.on == lab::Dependence::On::rounding ? each.at : audit.radius);
+    row[10] = value(each.at);
+    row[13] = value(each.lgi);
+    row[15] = value(each.change);
     table.add(std::move(row));
   }
   return to_csv(table);
@@ -143,9 +145,7 @@ void audit_now(const AuditArguments& arguments) {
   auto options = options_from(arguments);
   const auto csv = audit_target(arguments.csv, "--csv");
   const auto picture = audit_target(arguments.picture, "-o");
-  if (!picture.empty() && picture.extension() != ".svg")
-    throw UsageError(fmt::format("the picture is an SVG: name a file that ends in .svg, and not {}.",
-                                 base::in_quotes(arguments.picture)));
+  if (!picture.empty()) report::check_picture_file(picture);
   const StopSignal stop;
   options.stop = &StopSignal::flag();
   const bool live = train::progress_style(stderr) == train::ProgressStyle::live;
@@ -163,14 +163,14 @@ void audit_now(const AuditArguments& arguments) {
   std::cout << to_text(audit_table(audit), kWidth) << '\n'
             << report::wrapped(
                    fmt::format("Area under the ROC curve at radius {} with its 95 % interval: 1 tells kinks "
-                               "and jumps from smooth without fail, 0.5 is a coin. Cost: forward passes. The "
-                               "last three: how far ρ moves if the loss is multiplied by 0.001 to 1000, if "
-                               "the learning rate goes from 0.0001 to 0.01, and in float32.",
+                               "and jumps from smooth without fail, 0.5 is a coin. fp32: networks in "
+                               "float32. Cost: forward passes. Scale, rate: how far ρ moves if the loss is "
+                               "multiplied by 0.001 to 1000, if the learning rate goes from 0.0001 to 0.01.",
                                audit.radius),
                    kWidth)
             << '\n';
   if (!csv.empty()) base::write_file_atomically(csv, audit_csv(audit));
-  if (!picture.empty()) base::write_file_atomically(picture, to_svg(lab::picture_of(audit)));
+  if (!picture.empty()) report::write_picture(picture, lab::picture_of(audit));
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ void add_audit(CLI::App& app) {
   not_empty(
       command.add_option("--csv", arguments->csv, "Also writes every number to this file")->type_name("FILE"),
       "name a file, or leave it out");
-  not_empty(command.add_option("-o,--output", arguments->picture, "Also draws a picture, an .svg")
+  not_empty(command.add_option("-o,--output", arguments->picture, "Also draws a picture: .svg, .png or .pdf")
                 ->type_name("FILE"),
             "name a file, or leave it out");
   command.callback([arguments] { audit_now(*arguments); });

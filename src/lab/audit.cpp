@@ -11,7 +11,6 @@
 #include "base/quantities.h"
 #include "base/ranks.h"
 #include "base/usage_error.h"
-#include "kernels/kernels.h"
 #include "lab/site.h"
 #include "step/option_names.h"
 
@@ -19,147 +18,10 @@ namespace sadam::lab {
 namespace {
 
 constexpr double kZ95 = 1.959964;
-constexpr std::int64_t kAuditProbes = 8;
-constexpr double kAdamEps = 1e-8;
 constexpr std::size_t kLeastPoints = 5;        // of either kind, for an area
 constexpr std::size_t kManyWeights = 100'000;  // from here on one radius only
 
-// ---- looking ----------------------------------------------------------------------------------------------
-
-template <class T>
-const Evaluation<T>& evaluation_of(const Terrain& terrain) {
-  if constexpr (sizeof(T) == sizeof(float))
-    return terrain.in_float;
-  else
-    return terrain.in_double;
-}
-
-/// The tensors, one after the other, moved by the kernels of the optimizer.
-template <class T>
-class ProbeMover {
- public:
-  ProbeMover(const Terrain& terrain, const std::vector<T>& w, const std::vector<T>& gradient, const Aim& aim)
-      : moved_(w.size()) {
-    const bool normal = aim.directions != Directions::rademacher;
-    const bool apart = aim.directions == Directions::per_tensor;
-    const auto sizes = apart ? terrain.tensors : std::vector<std::size_t>{w.size()};
-    inverse_.resize(sizes.size(), 1 / std::sqrt(static_cast<double>(w.size())));
-    length_.direction = {aim.seed, &step_, 0};
-    perturb_.direction = dot_.direction = length_.direction;
-    perturb_.distribution = dot_.distribution =
-        normal ? kernels::Distribution::normal : kernels::Distribution::rademacher;
-    perturb_.scale = aim.radius;
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < sizes.size(); first += sizes[i++]) {
-      const auto count = static_cast<std::int64_t>(sizes[i]);
-      if (normal) length_.segments.push_back({first, sizes[i], &inverse_[i]});
-      perturb_.segments.push_back({moved_.data() + first, w.data() + first, count, first, &inverse_[i]});
-      dot_.segments.push_back({gradient.data() + first, count, first, &inverse_[i]});
-    }
-    const auto& kernels = kernels::cpu_kernels();
-    scratch_.resize(static_cast<std::size_t>(
-        std::max(kernels.lengths_scratch(length_), kernels.of<T>().dot_scratch(dot_))));
-    length_.scratch = dot_.scratch = scratch_.data();
-    dot_.out = &slope_;
-  }
-  ProbeMover(const ProbeMover&) = delete;
-  ProbeMover& operator=(const ProbeMover&) = delete;
-
-  /// w + δu.
-  const std::vector<T>& to(std::uint32_t probe) {
-    length_.direction.probe = perturb_.direction.probe = dot_.direction.probe = probe;
-    const auto& kernels = kernels::cpu_kernels();
-    if (!length_.segments.empty()) kernels.inverse_lengths(length_);
-    kernels.of<T>().perturb(perturb_);
-    slope_ = 0;
-    kernels.of<T>().dot(dot_);
-    return moved_;
-  }
-  /// ⟨g, u⟩ of the last one.
-  double slope() const { return slope_; }
-
- private:
-  std::int64_t step_ = 0;
-  std::vector<T> moved_;
-  std::vector<double> inverse_, scratch_;
-  double slope_ = 0;
-  kernels::InverseLengths length_;
-  kernels::Perturb<T> perturb_;
-  kernels::Dot<T> dot_;
-};
-
-template <class T>
-Look look_in(const Terrain& terrain, const Point& at, const Aim& aim) {
-  const std::vector<T> w(at.begin(), at.end());
-  const auto& f = evaluation_of<T>(terrain);
-  const auto base = f.see(w);
-  auto gradient = f.gradient(w);
-  for (auto& each : gradient) each *= static_cast<T>(aim.scale);
-  Look look;
-  const auto add = [&](const Seen& there, double distance, double slope) {
-    look.differences.push_back((there.loss - base.loss) * aim.scale / distance);
-    look.slopes.push_back(slope);
-    look.crossed.push_back(there.piece != base.piece);
-  };
-  if (aim.directions == Directions::step) {
-    auto moved = w;
-    double slope = 0;
-    double squared = 0;
-    for (std::size_t i = 0; i < w.size(); ++i) {
-      const double g = gradient[i];
-      const double step = -aim.lr * g / (std::fabs(g) + kAdamEps);
-      moved[i] += static_cast<T>(step);
-      slope += g * step;
-      squared += step * step;
-    }
-    look.length = std::sqrt(squared);
-    add(f.see(moved), 1, slope);
-    return look;
-  }
-  look.length = aim.radius;
-  if (aim.directions == Directions::per_tensor)
-    look.length *= std::sqrt(static_cast<double>(terrain.tensors.size()));
-  ProbeMover<T> mover(terrain, w, gradient, aim);
-  for (std::int64_t i = 0; i < aim.probes; ++i) {
-    const auto there = f.see(mover.to(static_cast<std::uint32_t>(i)));
-    add(there, aim.radius, mover.slope());
-  }
-  return look;
-}
-
 }  // namespace
-
-std::vector<Estimator> audited_estimators() {
-  std::vector<Estimator> all;
-  for (const auto& directions : names_of(Directions{}))
-    for (const auto& statistic : names_of(Statistic{}))
-      if (go_together(directions.value, statistic.value))
-        all.push_back(
-            {directions.value, statistic.value, directions.value == Directions::step ? 1 : kAuditProbes});
-  return all;
-}
-
-double lr_as_long_as(double radius, std::size_t dimensions) {
-  return radius / std::sqrt(static_cast<double>(dimensions));
-}
-
-Look look_from(const Terrain& terrain, const Point& at, const Aim& aim, bool in_float) {
-  return in_float ? look_in<float>(terrain, at, aim) : look_in<double>(terrain, at, aim);
-}
-
-double lgi_of(const Estimator& estimator, const Look& look) {
-  if (estimator.directions == Directions::step)
-    return step_lgi(look.differences.front(), look.slopes.front());
-  const auto first = [&](const std::vector<double>& all) {
-    return std::vector<double>(all.begin(), all.begin() + estimator.probes);
-  };
-  return lgi(estimator.statistic, first(look.differences), first(look.slopes), kPaperLgiEps);
-}
-
-bool is_kinked(const Terrain& terrain, const Point& at, const Look& look, std::int64_t probes) {
-  if (terrain.has_kink_within) return terrain.has_kink_within(at, look.length);
-  return std::any_of(look.crossed.begin(), look.crossed.begin() + probes, [](bool each) { return each; });
-}
 
 // ---- areas ------------------------------------------------------------------------------------------------
 
@@ -198,6 +60,7 @@ Estimate mean_area(std::span<const Estimate> areas) {
 
 std::string to_string(Dependence::On on) {
   return on == Dependence::On::loss_scale      ? "loss scale"
+         : on == Dependence::On::slope         ? "slope"
          : on == Dependence::On::learning_rate ? "learning rate"
                                                : "float32";
 }
@@ -205,6 +68,24 @@ std::string to_string(Dependence::On on) {
 // ---- the audit --------------------------------------------------------------------------------------------
 
 namespace {
+
+/// The function and a linear one, so many times as steep as it is here, in a direction of its own.
+Terrain tilted(const Terrain& terrain, const Point& at, double times) {
+  auto slope = Point(at.size());
+  for (std::size_t i = 0; i < slope.size(); ++i) slope[i] = std::sin(1 + static_cast<double>(i));
+  const double length = times * norm(terrain.in_double.gradient(at)) / norm(slope);
+  for (auto& each : slope) each *= length;
+  auto result = terrain;
+  result.in_double.see = [f = terrain.in_double.see, slope](const Point& x) {
+    auto seen = f(x);
+    seen.loss += dot(slope, x);
+    return seen;
+  };
+  result.in_double.gradient = [f = terrain.in_double.gradient, slope](const Point& x) {
+    return sum(f(x), slope);
+  };
+  return result;
+}
 
 /// ρ of one estimator at points of both kinds.
 struct Scores {
@@ -279,18 +160,19 @@ class Auditor {
     if (options_.progress) options_.progress(what);
   }
   std::size_t points_for(std::size_t dimension) const {
-    if (dimension > kManyWeights) return options_.quick ? kLeastPoints + 1 : 8;
-    if (dimension > 1000) return options_.quick ? 12 : 60;
-    return options_.quick ? 40 : 200;
+    if (dimension > kManyWeights) return options_.quick ? kLeastPoints + 1 : 12;
+    if (dimension > 1000) return options_.quick ? 20 : 150;
+    return options_.quick ? 50 : 400;
   }
 
   /// ρ and truth of every estimator at one point.
-  void score(const Terrain& terrain, const Point& at, double radius, std::uint64_t seed,
+  void score(const Terrain& terrain, const Point& at, const Aim& aim, bool in_float,
              std::vector<Scores>& all) const {
     check_stop();
     for (const auto& directions : names_of(Directions{})) {
-      const auto look = look_from(
-          terrain, at, {directions.value, radius, lr_as_long_as(radius, at.size()), kAuditProbes, seed, 1});
+      auto here = aim;
+      here.directions = directions.value;
+      const auto look = look_from(terrain, at, here, in_float);
       for (std::size_t i = 0; i < estimators_.size(); ++i) {
         if (estimators_[i].directions != directions.value) continue;
         auto& to = is_kinked(terrain, at, look, estimators_[i].probes) ? all[i].kinked : all[i].smooth;
@@ -300,67 +182,82 @@ class Auditor {
   }
 
   void separate(const TerrainFamily& family, bool is_network) {
-    const auto points = points_for(family.dimension);
     for (const double radius : radii_) {
       if (family.dimension > kManyWeights && radius != audit_.radius) continue;
       say(fmt::format("{}, {} dimensions, radius {}", family.name, family.dimension, radius));
-      std::mt19937_64 generator(options_.seed);
-      std::vector<Scores> away(estimators_.size());
-      for (std::size_t i = 0; i < points; ++i)
-        if (const auto spot = family.spot(Nearness::away, radius, generator))
-          score(*spot->terrain, spot->at, radius, generator(), away);
-        else
-          break;  // at this radius everything is near a kink
-      for (const auto nearness : {Nearness::one, Nearness::corner}) {
-        auto all = away;
-        for (std::size_t i = 0; i < points; ++i) {
-          const auto spot = family.spot(nearness, radius, generator);
-          if (!spot) break;
-          const auto seed = generator();
-          score(*spot->terrain, spot->at, radius, seed, all);
-          score(*spot->twin, spot->at, radius, seed, all);
-        }
-        if (is_network && nearness == Nearness::corner) continue;
-        for (std::size_t i = 0; i < estimators_.size(); ++i)
-          note(estimators_[i], family, is_network, radius, nearness, all[i]);
+      ++groups_;
+      separate(family, is_network, false, radius);
+      if (is_network) separate(family, is_network, true, radius);
+    }
+  }
+
+  void separate(const TerrainFamily& family, bool is_network, bool in_float, double radius) {
+    const auto points = points_for(family.dimension);
+    std::mt19937_64 generator(options_.seed * 1'000'003 + groups_);  // the same points in both precisions
+    const auto aim = [&] {
+      return Aim{Directions::sphere, radius,      lr_as_long_as(radius, family.dimension),
+                 kAuditedProbes,     generator(), 1};
+    };
+    std::vector<Scores> away(estimators_.size());
+    for (std::size_t i = 0; i < points; ++i) {
+      const auto spot = family.spot(Nearness::away, radius, generator);
+      if (!spot) break;  // at this radius everything is near a kink
+      score(*spot->terrain, spot->at, aim(), in_float, away);
+    }
+    for (const auto nearness : {Nearness::one, Nearness::corner}) {
+      if (is_network && nearness == Nearness::corner) continue;
+      auto all = away;
+      for (std::size_t i = 0; i < points; ++i) {
+        const auto spot = family.spot(nearness, radius, generator);
+        if (!spot) break;
+        const auto once = aim();
+        score(*spot->terrain, spot->at, once, in_float, all);
+        score(*spot->twin, spot->at, once, in_float, all);
+      }
+      for (std::size_t i = 0; i < estimators_.size(); ++i) {
+        const auto& [kinked, smooth] = all[i];
+        if (std::min(kinked.size(), smooth.size()) < kLeastPoints) continue;
+        audit_.separations.push_back({estimators_[i], is_network, in_float, family.name, family.dimension,
+                                      radius, nearness, kinked.size(), smooth.size(), plain_mean(kinked),
+                                      plain_mean(smooth), area_under_roc(kinked, smooth)});
       }
     }
   }
 
-  void note(const Estimator& estimator, const TerrainFamily& family, bool is_network, double radius,
-            Nearness nearness, const Scores& scores) {
-    if (std::min(scores.kinked.size(), scores.smooth.size()) < kLeastPoints) return;
-    audit_.separations.push_back({estimator, is_network, family.name, family.dimension, radius, nearness,
-                                  scores.kinked.size(), scores.smooth.size(), plain_mean(scores.kinked),
-                                  plain_mean(scores.smooth), area_under_roc(scores.kinked, scores.smooth)});
-  }
-
-  /// Points of every kind, on small functions.
-  std::vector<Spotted> sites(bool networks, std::size_t each, double radius,
-                             std::mt19937_64& generator) const {
-    constexpr std::size_t kSmall = 100;
+  /// As many points of every family, half of them beside a kink.
+  static std::vector<Spotted> sites(const std::vector<TerrainFamily>& families, std::size_t each,
+                                    double radius, std::mt19937_64& generator) {
     std::vector<Spotted> all;
-    for (const auto& family : networks ? network_families(kSmall) : landscape_families(2))
+    for (const auto& family : families)
       for (std::size_t i = 0; i < each; ++i)
         if (const auto spot = family.spot(i % 2 == 0 ? Nearness::away : Nearness::one, radius, generator))
           all.push_back(*spot);
     return all;
   }
 
-  template <class LookAt>
-  void compare(Dependence::On on, const std::vector<double>& values, double reference,
-               const std::vector<Spotted>& spots, const LookAt& look_at) {
+  /// ρ at these points for every value, and how far it is from ρ at the reference.
+  using LookWith = std::function<Look(const Spotted&, const Aim&, double value)>;
+  void compare(Dependence::On on, std::size_t dimension, double radius, const std::vector<double>& values,
+               double reference, const std::vector<Spotted>& spots, const LookWith& look_with) {
     for (const auto& estimator : estimators_) {
-      check_stop();
+      const auto lgi_at = [&](std::size_t i, double value) {
+        check_stop();
+        const auto& spot = spots[i];
+        return lgi_of(estimator,
+                      look_with(spot,
+                                {estimator.directions, radius, lr_as_long_as(radius, spot.at.size()),
+                                 kAuditedProbes, options_.seed + i, 1},
+                                value));
+      };
       std::vector<double> base;
-      for (const auto& spot : spots) base.push_back(lgi_of(estimator, look_at(estimator, spot, reference)));
+      for (std::size_t i = 0; i < spots.size(); ++i) base.push_back(lgi_at(i, reference));
       for (const double value : values) {
         std::vector<double> here, apart;
         for (std::size_t i = 0; i < spots.size(); ++i) {
-          here.push_back(lgi_of(estimator, look_at(estimator, spots[i], value)));
+          here.push_back(lgi_at(i, value));
           apart.push_back(std::fabs(here.back() - base[i]));
         }
-        audit_.dependences.push_back({estimator, on, value, plain_mean(here), plain_mean(apart)});
+        audit_.dependences.push_back({estimator, on, dimension, value, plain_mean(here), plain_mean(apart)});
       }
     }
   }
@@ -369,39 +266,44 @@ class Auditor {
     const std::size_t each = options_.quick ? 6 : 40;
     std::mt19937_64 generator(options_.seed + 1);
     const double radius = audit_.radius;
-    auto spots = sites(false, each, radius, generator);
-    for (auto& spot : sites(true, each, radius, generator)) spots.push_back(std::move(spot));
-    const auto aim = [&](const Estimator& estimator, const Spotted& spot) {
-      return Aim{estimator.directions, radius,        lr_as_long_as(radius, spot.at.size()),
-                 kAuditProbes,         options_.seed, 1};
-    };
+    constexpr std::size_t kSmallNet = 100;
+    auto families = landscape_families(2);
+    std::vector<Spotted> kinked;
+    for (const auto& family : families)
+      for (std::size_t i = 0; i < each; ++i) kinked.push_back(*family.spot(Nearness::one, radius, generator));
+    for (auto& family : network_families(kSmallNet)) families.push_back(std::move(family));
+    const auto spots = sites(families, each, radius, generator);
     say("gradient size");
-    compare(Dependence::On::loss_scale, {1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3}, 1, spots,
-            [&](const Estimator& estimator, const Spotted& spot, double scale) {
-              auto at = aim(estimator, spot);
-              at.scale = scale;
-              return look_from(*spot.terrain, spot.at, at);
+    compare(Dependence::On::loss_scale, 0, radius, {1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3}, 1, spots,
+            [](const Spotted& spot, Aim aim, double scale) {
+              aim.scale = scale;
+              return look_from(*spot.terrain, spot.at, aim);
+            });
+    compare(Dependence::On::slope, 0, radius, {0, 1, 10, 100}, 0, kinked,
+            [](const Spotted& spot, const Aim& aim, double times) {
+              return look_from(tilted(*spot.terrain, spot.at, times), spot.at, aim);
             });
     say("learning rate");
-    compare(Dependence::On::learning_rate, {1e-4, 1e-3, 1e-2}, 1e-4, spots,
-            [&](const Estimator& estimator, const Spotted& spot, double lr) {
-              auto at = aim(estimator, spot);
-              at.lr = lr;
-              return look_from(*spot.terrain, spot.at, at);
+    compare(Dependence::On::learning_rate, 0, radius, {1e-4, 1e-3, 1e-2}, 1e-4, spots,
+            [](const Spotted& spot, Aim aim, double lr) {
+              aim.lr = lr;
+              return look_from(*spot.terrain, spot.at, aim);
             });
-    say("rounding");
-    for (const double each_radius : radii_) {
-      const auto nets = sites(true, each, each_radius, generator);
-      // The reference, 0, is float64.
-      compare(Dependence::On::rounding, {each_radius}, 0, nets,
-              [&](const Estimator& estimator, const Spotted& spot, double in_float) {
-                auto at = aim(estimator, spot);
-                at.radius = each_radius;
-                at.lr = lr_as_long_as(each_radius, spot.at.size());
-                auto rounded_at = spot.at;  // so that both begin at one point
-                for (auto& one : rounded_at) one = static_cast<double>(static_cast<float>(one));
-                return look_from(*spot.terrain, rounded_at, at, in_float > 0);
-              });
+    for (const auto dimension : dimensions_) {
+      if (dimension > kManyWeights) continue;
+      say(fmt::format("rounding, {} dimensions", dimension));
+      for (const double each_radius : radii_) {
+        const auto nets =
+            sites(network_families(dimension), dimension > 1000 ? 6 : each, each_radius, generator);
+        if (nets.empty()) continue;
+        // The reference, 0, is float64.
+        compare(Dependence::On::rounding, dimension, each_radius, {each_radius}, 0, nets,
+                [](const Spotted& spot, const Aim& aim, double in_float) {
+                  auto at = spot.at;  // as float32 holds it, so that both begin at one point
+                  for (auto& one : at) one = static_cast<double>(static_cast<float>(one));
+                  return look_from(*spot.terrain, at, aim, in_float > 0);
+                });
+      }
     }
   }
 
@@ -409,20 +311,19 @@ class Auditor {
   std::vector<std::size_t> dimensions_;
   std::vector<double> radii_;
   std::vector<Estimator> estimators_;
+  std::uint64_t groups_ = 0;
   Audit audit_;
 };
 
-/// The mean area over what `is_wanted` of an estimator's separations; nothing if there are none.
-template <class IsWanted>
+}  // namespace
+
 std::optional<Estimate> mean_where(const Audit& audit, const Estimator& estimator,
-                                   const IsWanted& is_wanted) {
+                                   const std::function<bool(const Separation&)>& is_wanted) {
   std::vector<Estimate> areas;
   for (const auto& each : audit.separations)
     if (each.estimator == estimator && is_wanted(each)) areas.push_back(each.area);
   return areas.empty() ? std::nullopt : std::optional<Estimate>(mean_area(areas));
 }
-
-}  // namespace
 
 Audit run_audit(const AuditOptions& options) { return Auditor(options).run(); }
 
@@ -431,103 +332,23 @@ std::vector<AuditLine> lines_of(const Audit& audit) {
   for (const auto& estimator : audited_estimators()) {
     AuditLine line;
     line.estimator = estimator;
-    const auto on = [&](bool networks) {
+    const auto on = [&](bool networks, bool in_float) {
       return mean_where(audit, estimator, [&](const Separation& each) {
-        return each.is_network == networks && each.radius == audit.radius;
+        return each.is_network == networks && each.in_float == in_float && each.radius == audit.radius;
       });
     };
-    line.landscapes = on(false);
-    line.networks = on(true);
+    line.landscapes = on(false, false);
+    line.networks = on(true, false);
+    line.in_float = on(true, true);
     for (const auto& each : audit.dependences) {
       if (each.estimator != estimator) continue;
       if (each.on == Dependence::On::loss_scale) line.loss_scale = std::max(line.loss_scale, each.change);
       if (each.on == Dependence::On::learning_rate)
         line.learning_rate = std::max(line.learning_rate, each.change);
-      if (each.on == Dependence::On::rounding && each.at == audit.radius) line.rounding = each.change;
     }
     lines.push_back(line);
   }
   return lines;
-}
-
-// ---- the picture ------------------------------------------------------------------------------------------
-
-namespace {
-
-report::LineStyle style_of(const Estimator& estimator) {
-  return {static_cast<std::size_t>(estimator.directions),
-          estimator.statistic == Statistic::residual ? report::Stroke::solid : report::Stroke::dashed};
-}
-
-report::ChartSeries series_of(const Estimator& estimator) {
-  return {fmt::format("{}, {}", to_string(estimator.directions), to_string(estimator.statistic)),
-          style_of(estimator),
-          {}};
-}
-
-/// The mean area at each x of `x_of`.
-template <class XOf, class IsWanted>
-report::ChartPanel area_panel(const Audit& audit, const std::string& title, const std::string& x_title,
-                              const std::vector<Estimator>& estimators, const XOf& x_of,
-                              const IsWanted& is_wanted) {
-  report::ChartPanel panel{title, x_title, "area under ROC", {}};
-  std::vector<double> places;
-  for (const auto& each : audit.separations)
-    if (is_wanted(each)) places.push_back(x_of(each));
-  std::sort(places.begin(), places.end());
-  places.erase(std::unique(places.begin(), places.end()), places.end());
-  for (const auto& estimator : estimators) {
-    auto series = series_of(estimator);
-    for (const double x : places) {
-      const auto area = mean_where(
-          audit, estimator, [&](const Separation& each) { return is_wanted(each) && x_of(each) == x; });
-      if (area) series.points.push_back({std::log10(x), area->value, std::nullopt});
-    }
-    panel.series.push_back(std::move(series));
-  }
-  return panel;
-}
-
-}  // namespace
-
-report::LineChart picture_of(const Audit& audit) {
-  // The two variances order points alike, so that one curve stands for both.
-  auto estimators = audited_estimators();
-  std::erase_if(estimators,
-                [](const Estimator& each) { return each.statistic == Statistic::unbiased_variance; });
-  report::LineChart chart;
-  chart.title = "How well ρ tells smooth from non-smooth";
-  chart.subtitle =
-      "1: always. 0.5: as a coin. Solid: residual. Dashed: variance, and unbiased_variance alike.";
-  auto& keys = chart.legend.emplace_back();
-  for (const auto& each : estimators)
-    keys.push_back({fmt::format("{}, {}", to_string(each.directions), to_string(each.statistic)),
-                    style_of(each), report::Ink::line, true});
-  const auto radius_of = [](const Separation& each) { return each.radius; };
-  for (const bool networks : {false, true})
-    chart.panels.push_back(area_panel(audit, networks ? "networks" : "landscapes", "log₁₀ of the radius",
-                                      estimators, radius_of, [networks](const Separation& each) {
-                                        return each.is_network == networks && each.dimension <= kManyWeights;
-                                      }));
-  chart.panels.push_back(area_panel(
-      audit, fmt::format("all, radius {}", audit.radius), "log₁₀ of the dimension", estimators,
-      [](const Separation& each) {
-        // Networks have about as many weights as the landscapes have dimensions.
-        return std::pow(10.0, std::round(10 * std::log10(static_cast<double>(each.dimension))) / 10);
-      },
-      [&](const Separation& each) { return each.radius == audit.radius; }));
-  report::ChartPanel noise{
-      "networks: ρ in float32 against float64", "log₁₀ of the radius", "mean difference", {}};
-  for (const auto& estimator : estimators) {
-    auto series = series_of(estimator);
-    for (const auto& each : audit.dependences)
-      if (each.estimator == estimator && each.on == Dependence::On::rounding)
-        series.points.push_back({std::log10(each.at), each.change, std::nullopt});
-    noise.series.push_back(std::move(series));
-  }
-  chart.panels.push_back(std::move(noise));
-  chart.across = 2;
-  return chart;
 }
 
 }  // namespace sadam::lab

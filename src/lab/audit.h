@@ -1,65 +1,20 @@
 // How well ρ tells smooth from non-smooth: every estimator of it, on functions where the truth is known.
 #pragma once
 
-#include <sadam/choices.h>
-
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "lab/estimate.h"
+#include "lab/look.h"
 #include "lab/terrain.h"
-#include "report/line_chart.h"
+#include "report/picture.h"
 
 namespace sadam::lab {
-
-struct Estimator {
-  Directions directions = Directions::sphere;
-  Statistic statistic = Statistic::variance;
-  std::int64_t probes = 8;  ///< k, and so the forward passes of one ρ beyond the one of the step
-
-  bool operator==(const Estimator&) const = default;
-};
-
-/// Every `Directions` × `Statistic` that go together, with k = 8 (the step has one probe).
-std::vector<Estimator> audited_estimators();
-
-// ---- one ρ ------------------------------------------------------------------------------------------------
-
-struct Aim {
-  Directions directions = Directions::sphere;
-  double radius = 0.01;  ///< δ
-  double lr = 1e-3;      ///< of the first step of Adam, which `Directions::step` looks along
-  std::int64_t probes = 8;
-  std::uint64_t seed = 0;
-  double scale = 1;  ///< the loss is multiplied by this
-};
-
-/// The learning rate whose first step is as long as the radius, where no gradient is 0.
-double lr_as_long_as(double radius, std::size_t dimensions);
-
-/// What probes see.
-struct Look {
-  std::vector<double> differences;  ///< D; for the step f(w + Δ) − f(w)
-  std::vector<double> slopes;       ///< ⟨g, u⟩; for the step ⟨g, Δ⟩
-  std::vector<bool> crossed;        ///< whether the probe ended on another piece
-  double length = 0;                ///< how far from the point the probes are
-};
-
-/// By the kernels of the optimizer; in float32 if asked, which only networks can be.
-Look look_from(const Terrain& terrain, const Point& at, const Aim& aim, bool in_float = false);
-
-/// ρ of the first k probes.
-double lgi_of(const Estimator& estimator, const Look& look);
-
-/// The truth: a kink or jump within the reach of the probes (landscapes), or between the point and one of the
-/// first k (networks).
-bool is_kinked(const Terrain& terrain, const Point& at, const Look& look, std::int64_t probes);
-
-// ---- how well it tells them apart -------------------------------------------------------------------------
 
 /// The area under the ROC curve: the share of pairs in which the kinked one has the larger ρ, ties for half;
 /// with the interval of Hanley and McNeil (1982). Neither list may be empty.
@@ -72,6 +27,7 @@ Estimate mean_area(std::span<const Estimate> areas);
 struct Separation {
   Estimator estimator;
   bool is_network = false;
+  bool in_float = false;  ///< networks: loss, gradient and probes in float32
   std::string family;
   std::size_t dimension = 0;
   double radius = 0;
@@ -83,13 +39,19 @@ struct Separation {
   Estimate area;
 };
 
-/// What ρ depends on besides geometry: the mean distance from ρ as it is at 1, at the first rate or in
-/// float64.
+/// What ρ depends on besides geometry: its mean distance from what it is where the loss is as it is, at the
+/// smallest learning rate, or in float64.
 struct Dependence {
-  enum class On { loss_scale, learning_rate, rounding };
+  enum class On {
+    loss_scale,     ///< the loss is multiplied by `at`
+    slope,          ///< a linear function, `at` times as steep as the loss, is added beside a kink
+    learning_rate,  ///< of the step that is looked along
+    rounding,       ///< float32 instead of float64; `at` is the radius
+  };
   Estimator estimator;
   On on = On::loss_scale;
-  double at = 0;      ///< the factor, the learning rate or the radius
+  std::size_t dimension = 0;  ///< of the networks; 0: landscapes of 2 and networks of 102
+  double at = 0;
   double lgi = 0;     ///< mean ρ
   double change = 0;  ///< mean |ρ − reference|
 };
@@ -117,6 +79,10 @@ struct AuditOptions {
 /// for the memory.
 Audit run_audit(const AuditOptions& options);
 
+/// The mean area over some of an estimator's separations; nothing if there are none.
+std::optional<Estimate> mean_where(const Audit& audit, const Estimator& estimator,
+                                   const std::function<bool(const Separation&)>& is_wanted);
+
 /// One estimator in a line: at the audit's radius.
 struct AuditLine {
   Estimator estimator;
@@ -124,11 +90,11 @@ struct AuditLine {
   std::optional<Estimate> networks;
   double loss_scale = 0;  ///< the largest change
   double learning_rate = 0;
-  double rounding = 0;
+  std::optional<Estimate> in_float;  ///< networks, in float32
 };
 std::vector<AuditLine> lines_of(const Audit& audit);
 
-/// Area against radius and dimension, and what rounding does.
-report::LineChart picture_of(const Audit& audit);
+/// Area against radius and dimension (audit_picture.cpp).
+report::Picture picture_of(const Audit& audit);
 
 }  // namespace sadam::lab
