@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -101,18 +102,34 @@ std::string nearness_name(const lab::Separation& each) {
 std::string audit_csv(const lab::Audit& audit) {
   report::TextTable table;
   for (const auto* key :
-       {"measure", "directions", "statistic", "probes", "on", "precision", "family", "dimension", "kinks",
-        "radius", "at", "kinked", "smooth", "kinked_lgi", "smooth_lgi", "value", "low", "high"})
+       {"measure",    "directions", "statistic", "probes", "on",           "precision",   "family",
+        "dimension",  "kinks",      "radius",    "at",     "kinked",       "smooth",      "kinked_lgi",
+        "smooth_lgi", "value",      "low",       "high",   "against_away", "against_twin"})
     table.columns.push_back({key, key});
   const auto value = [](double x) { return report::Cell::number(x, 6); };
+  const auto maybe = [&](const std::optional<double>& x) { return x ? value(*x) : report::Cell(); };
   const auto count = [](auto x) { return report::Cell::count(static_cast<std::int64_t>(x)); };
   for (const auto& each : audit.separations)
-    table.add({"area", to_string(each.estimator.directions), to_string(each.estimator.statistic),
-               count(each.estimator.probes), each.is_network ? "networks" : "landscapes",
-               each.in_float ? "float32" : "float64", each.family, count(each.dimension), nearness_name(each),
-               value(each.radius), report::Cell(), count(each.kinked), count(each.smooth),
-               value(each.kinked_lgi), value(each.smooth_lgi), value(each.area.value), value(each.area.low),
-               value(each.area.high)});
+    table.add({"area",
+               to_string(each.estimator.directions),
+               to_string(each.estimator.statistic),
+               count(each.estimator.probes),
+               each.is_network ? "networks" : "landscapes",
+               each.in_float ? "float32" : "float64",
+               each.family,
+               count(each.dimension),
+               nearness_name(each),
+               value(each.radius),
+               report::Cell(),
+               count(each.kinked),
+               count(each.smooth),
+               value(each.kinked_lgi),
+               value(each.smooth_lgi),
+               value(each.area.value),
+               value(each.area.low),
+               value(each.area.high),
+               maybe(each.against_away),
+               maybe(each.against_twin)});
   for (const auto& each : audit.dependences) {
     std::vector<report::Cell> row(table.columns.size());
     row[0] = to_string(each.on);

@@ -90,7 +90,8 @@ Terrain tilted(const Terrain& terrain, const Point& at, double times) {
 /// ρ of one estimator at points of both kinds.
 struct Scores {
   std::vector<double> kinked;
-  std::vector<double> smooth;
+  std::vector<double> away;
+  std::vector<double> twins;
 };
 
 double plain_mean(const std::vector<double>& values) {
@@ -166,7 +167,7 @@ class Auditor {
   }
 
   /// ρ and truth of every estimator at one point.
-  void score(const Terrain& terrain, const Point& at, const Aim& aim, bool in_float,
+  void score(const Terrain& terrain, const Point& at, const Aim& aim, bool in_float, bool is_twin,
              std::vector<Scores>& all) const {
     check_stop();
     for (const auto& directions : names_of(Directions{})) {
@@ -175,7 +176,9 @@ class Auditor {
       const auto look = look_from(terrain, at, here, in_float);
       for (std::size_t i = 0; i < estimators_.size(); ++i) {
         if (estimators_[i].directions != directions.value) continue;
-        auto& to = is_kinked(terrain, at, look, estimators_[i].probes) ? all[i].kinked : all[i].smooth;
+        auto& to = is_kinked(terrain, at, look, estimators_[i].probes) ? all[i].kinked
+                   : is_twin                                           ? all[i].twins
+                                                                       : all[i].away;
         to.push_back(lgi_of(estimators_[i], look));
       }
     }
@@ -202,7 +205,7 @@ class Auditor {
     for (std::size_t i = 0; i < points; ++i) {
       const auto spot = family.spot(Nearness::away, radius, generator);
       if (!spot) break;  // at this radius everything is near a kink
-      score(*spot->terrain, spot->at, aim(), in_float, away);
+      score(*spot->terrain, spot->at, aim(), in_float, false, away);
     }
     for (const auto nearness : {Nearness::one, Nearness::corner}) {
       if (is_network && nearness == Nearness::corner) continue;
@@ -211,15 +214,22 @@ class Auditor {
         const auto spot = family.spot(nearness, radius, generator);
         if (!spot) break;
         const auto once = aim();
-        score(*spot->terrain, spot->at, once, in_float, all);
-        score(*spot->twin, spot->at, once, in_float, all);
+        score(*spot->terrain, spot->at, once, in_float, false, all);
+        score(*spot->twin, spot->at, once, in_float, true, all);
       }
       for (std::size_t i = 0; i < estimators_.size(); ++i) {
-        const auto& [kinked, smooth] = all[i];
+        const auto& [kinked, elsewhere, twins] = all[i];
+        auto smooth = elsewhere;
+        smooth.insert(smooth.end(), twins.begin(), twins.end());
         if (std::min(kinked.size(), smooth.size()) < kLeastPoints) continue;
+        const auto against = [&](const std::vector<double>& some) {
+          return some.size() < kLeastPoints ? std::nullopt
+                                            : std::optional<double>(area_under_roc(kinked, some).value);
+        };
         audit_.separations.push_back({estimators_[i], is_network, in_float, family.name, family.dimension,
                                       radius, nearness, kinked.size(), smooth.size(), plain_mean(kinked),
-                                      plain_mean(smooth), area_under_roc(kinked, smooth)});
+                                      plain_mean(smooth), area_under_roc(kinked, smooth), against(elsewhere),
+                                      against(twins)});
       }
     }
   }

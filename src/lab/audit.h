@@ -36,7 +36,9 @@ struct Separation {
   std::size_t smooth = 0;
   double kinked_lgi = 0;  ///< mean ρ
   double smooth_lgi = 0;
-  Estimate area;
+  Estimate area;                       ///< against both kinds of smooth points
+  std::optional<double> against_away;  ///< against the same function elsewhere
+  std::optional<double> against_twin;  ///< against the twin at the same points
 };
 
 /// What ρ depends on besides geometry: its mean distance from what it is where the loss is as it is, at the

@@ -31,13 +31,16 @@ report::PicturePanel area_panel(const Audit& audit, const std::string& title, co
                                 const std::function<double(const Separation&)>& exponent_of,
                                 const std::function<bool(const Separation&)>& is_wanted) {
   std::vector<double> places;
-  for (const auto& each : audit.separations)
-    if (is_wanted(each)) places.push_back(exponent_of(each));
+  std::vector<double> of_all;  // panels below each other have one axis
+  for (const auto& each : audit.separations) {
+    of_all.push_back(exponent_of(each));
+    if (is_wanted(each)) places.push_back(of_all.back());
+  }
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
   report::PicturePanel panel;
   panel.titles = {title, x_title, "area under ROC"};
-  panel.x = report::range_of(places, 0.05);
+  panel.x = report::range_of(of_all, 0.05);
   panel.y = {0, 1.03};
   panel.whole_x = true;
   panel.curves.push_back(
@@ -80,13 +83,15 @@ report::Picture picture_of(const Audit& audit) {
     return area_panel(audit, fmt::format("{}, radius {}", title, audit.radius), "log₁₀ of the dimension",
                       log_dimension, [&audit, networks, in_float](const Separation& each) {
                         return each.is_network == networks && each.in_float == in_float &&
-                               each.radius == audit.radius;
+                               each.radius == audit.radius && (networks || each.family == "chain");
                       });
   };
   constexpr double kHeight = 220;
   const auto add_row = [&](const std::string& title, bool networks, bool in_float) {
-    picture.rows.push_back(
-        {kHeight, {over_radii(title, networks, in_float), over_dimensions(title, networks, in_float)}});
+    // Of the landscapes only the chain has every dimension.
+    picture.rows.push_back({kHeight,
+                            {over_radii(title, networks, in_float),
+                             over_dimensions(networks ? title : "chain", networks, in_float)}});
   };
   add_row("landscapes", false, false);
   add_row("networks", true, false);
