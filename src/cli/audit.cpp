@@ -44,6 +44,7 @@ struct AuditArguments {
   std::vector<std::string> radii;
   std::string csv;
   std::string picture;
+  bool dark = false;
 };
 
 double number_from(const std::string& text, const char* option, const char* example) {
@@ -106,7 +107,8 @@ std::string audit_csv(const lab::Audit& audit) {
         "dimension",  "kinks",      "radius",    "at",     "kinked",       "smooth",      "kinked_lgi",
         "smooth_lgi", "value",      "low",       "high",   "against_away", "against_twin"})
     table.columns.push_back({key, key});
-  const auto value = [](double x) { return report::Cell::number(x, 6); };
+  // More digits than chance leaves would only make the file longer.
+  const auto value = [](double x) { return report::Cell::number(std::stod(fmt::format("{:.4g}", x)), 6); };
   const auto maybe = [&](const std::optional<double>& x) { return x ? value(*x) : report::Cell(); };
   const auto count = [](auto x) { return report::Cell::count(static_cast<std::int64_t>(x)); };
   for (const auto& each : audit.separations)
@@ -187,7 +189,7 @@ void audit_now(const AuditArguments& arguments) {
                    kWidth)
             << '\n';
   if (!csv.empty()) base::write_file_atomically(csv, audit_csv(audit));
-  if (!picture.empty()) report::write_picture(picture, lab::picture_of(audit));
+  if (!picture.empty()) report::write_picture(picture, lab::picture_of(audit), arguments.dark);
 }
 
 }  // namespace
@@ -195,7 +197,7 @@ void audit_now(const AuditArguments& arguments) {
 void add_audit(CLI::App& app) {
   auto arguments = std::make_shared<AuditArguments>();
   auto& command = add_command(app, "audit", kAuditHelp);
-  command.add_flag("--quick", arguments->quick, "Fewer points: under a minute");
+  command.add_flag("--quick", arguments->quick, "Fewer points, 10,000 dimensions at most: under a minute");
   command.add_option("--seed", arguments->seed, "Seeds every random draw")
       ->capture_default_str()
       ->check([](const std::string& text) {
@@ -218,6 +220,7 @@ void add_audit(CLI::App& app) {
   not_empty(command.add_option("-o,--output", arguments->picture, "Also draws a picture: .svg, .png or .pdf")
                 ->type_name("FILE"),
             "name a file, or leave it out");
+  command.add_flag("--dark", arguments->dark, "For a dark page; an SVG without it follows its reader");
   command.callback([arguments] { audit_now(*arguments); });
 }
 

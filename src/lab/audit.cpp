@@ -8,7 +8,6 @@
 #include <numeric>
 #include <utility>
 
-#include "base/quantities.h"
 #include "base/ranks.h"
 #include "base/usage_error.h"
 #include "lab/site.h"
@@ -18,8 +17,7 @@ namespace sadam::lab {
 namespace {
 
 constexpr double kZ95 = 1.959964;
-constexpr std::size_t kLeastPoints = 5;        // of either kind, for an area
-constexpr std::size_t kManyWeights = 100'000;  // from here on one radius only
+constexpr std::size_t kLeastPoints = 5;  // of either kind, for an area
 
 }  // namespace
 
@@ -161,7 +159,7 @@ class Auditor {
     if (options_.progress) options_.progress(what);
   }
   std::size_t points_for(std::size_t dimension) const {
-    if (dimension > kManyWeights) return options_.quick ? kLeastPoints + 1 : 12;
+    if (dimension > kMostOverRadii) return options_.quick ? kLeastPoints + 1 : 20;
     if (dimension > 1000) return options_.quick ? 20 : 150;
     return options_.quick ? 50 : 400;
   }
@@ -186,7 +184,7 @@ class Auditor {
 
   void separate(const TerrainFamily& family, bool is_network) {
     for (const double radius : radii_) {
-      if (family.dimension > kManyWeights && radius != audit_.radius) continue;
+      if (family.dimension > kMostOverRadii && radius != audit_.radius) continue;
       say(fmt::format("{}, {} dimensions, radius {}", family.name, family.dimension, radius));
       ++groups_;
       separate(family, is_network, false, radius);
@@ -300,7 +298,7 @@ class Auditor {
               return look_from(*spot.terrain, spot.at, aim);
             });
     for (const auto dimension : dimensions_) {
-      if (dimension > kManyWeights) continue;
+      if (dimension > kMostOverRadii) continue;
       say(fmt::format("rounding, {} dimensions", dimension));
       for (const double each_radius : radii_) {
         const auto nets =

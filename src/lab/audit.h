@@ -59,6 +59,9 @@ struct Dependence {
 };
 std::string to_string(Dependence::On on);
 
+/// Functions of more dimensions are looked at with one radius only.
+constexpr std::size_t kMostOverRadii = 100'000;
+
 struct Audit {
   double radius = 0;  ///< where estimators are compared: 0.01, or the nearest that was asked for
   std::vector<Separation> separations;

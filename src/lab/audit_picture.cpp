@@ -8,8 +8,6 @@
 namespace sadam::lab {
 namespace {
 
-constexpr std::size_t kOverRadii = 100'000;  // weights; above, only one radius is looked at
-
 std::string estimator_name(const Estimator& estimator) {
   return fmt::format("{}, {}", to_string(estimator.directions), to_string(estimator.statistic));
 }
@@ -72,7 +70,7 @@ report::Picture picture_of(const Audit& audit) {
   const auto log_radius = [](const Separation& each) { return std::log10(each.radius); };
   const auto over_radii = [&](const std::string& title, bool networks, bool in_float) {
     return area_panel(audit, title, "log₁₀ of the radius", log_radius, [=](const Separation& each) {
-      return each.is_network == networks && each.in_float == in_float && each.dimension <= kOverRadii;
+      return each.is_network == networks && each.in_float == in_float && each.dimension <= kMostOverRadii;
     });
   };
   // Networks have about as many weights as the landscapes have dimensions.
