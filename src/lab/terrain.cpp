@@ -17,8 +17,8 @@ std::size_t Terrain::size() const { return std::accumulate(tensors.begin(), tens
 
 namespace {
 
-constexpr double kRoundedOff = 0.1;        // how far a twin's kink is rounded off
-constexpr std::size_t kMostClosed = 1000;  // beyond, the closed form takes too much memory
+constexpr double kRoundedOff = 0.1;       // how far a twin's kink is rounded off
+constexpr std::size_t kMostClosed = 300;  // beyond, the closed form takes too long
 
 double soft_abs(double h) { return std::sqrt(h * h + kRoundedOff * kRoundedOff); }
 double soft_sign(double h) { return h / soft_abs(h); }

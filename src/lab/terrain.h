@@ -73,7 +73,7 @@ Terrain twin_of(std::shared_ptr<const Landscape> f);
 Terrain long_chain(std::size_t dimensions);
 Terrain long_chain_twin(std::size_t dimensions);
 
-/// The landscapes that have this many dimensions: all of them in the plane, most of them up to 1,000, beyond
+/// The landscapes that have this many dimensions: all of them in the plane, most of them up to 300, beyond
 /// that the chain.
 std::vector<TerrainFamily> landscape_families(std::size_t dimensions);
 
