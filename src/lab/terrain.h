@@ -77,6 +77,8 @@ Terrain long_chain_twin(std::size_t dimensions);
 /// that the chain.
 std::vector<TerrainFamily> landscape_families(std::size_t dimensions);
 
+// ---- networks (net_terrain.cpp) ---------------------------------------------------------------------------
+
 enum class Activation { softplus, relu };
 
 /// a·φ(W₂φ(W₁x + b₁) + b₂) under the logistic loss of four examples. With bits, W₁ and W₂ are rounded as
