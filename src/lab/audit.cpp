@@ -216,9 +216,9 @@ class Auditor {
         score(*spot->twin, spot->at, once, in_float, true, all);
       }
       for (std::size_t i = 0; i < estimators_.size(); ++i) {
-        const auto& [kinked, elsewhere, twins] = all[i];
-        auto smooth = elsewhere;
-        smooth.insert(smooth.end(), twins.begin(), twins.end());
+        const auto& kinked = all[i].kinked;
+        auto smooth = all[i].away;
+        smooth.insert(smooth.end(), all[i].twins.begin(), all[i].twins.end());
         if (std::min(kinked.size(), smooth.size()) < kLeastPoints) continue;
         const auto against = [&](const std::vector<double>& some) {
           return some.size() < kLeastPoints ? std::nullopt
@@ -226,8 +226,8 @@ class Auditor {
         };
         audit_.separations.push_back({estimators_[i], is_network, in_float, family.name, family.dimension,
                                       radius, nearness, kinked.size(), smooth.size(), plain_mean(kinked),
-                                      plain_mean(smooth), area_under_roc(kinked, smooth), against(elsewhere),
-                                      against(twins)});
+                                      plain_mean(smooth), area_under_roc(kinked, smooth),
+                                      against(all[i].away), against(all[i].twins)});
       }
     }
   }
