@@ -25,6 +25,7 @@ void add_runs(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_theory(CLI::App& app);
+void add_audit(CLI::App& app);
 void add_info(CLI::App& app);
 void add_landscape(CLI::App& app);
 

@@ -173,7 +173,7 @@ int run(int argc, char** argv) {
     return fmt::format("sadam: {}\n", parse_failure(*failed, error));
   });
   for (auto* const add : {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare,
-                          add_landscape, add_probe, add_theory, add_info})
+                          add_landscape, add_probe, add_theory, add_audit, add_info})
     add(app);
   try {
     app.parse(words_of(argc, argv));
