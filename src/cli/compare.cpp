@@ -50,6 +50,7 @@ std::vector<report::RunSummary> readable_runs(const std::string& root) {
 }
 
 void correlate_now(const CompareArguments& arguments) {
+  if (arguments.by_seed) throw UsageError("--generalisation takes every run by itself: leave out --by-seed.");
   const auto runs = arguments.runs.empty() ? readable_runs(arguments.root)
                                            : report::named_runs(arguments.runs, arguments.root);
   const auto table = report::generalisation(runs);
@@ -57,8 +58,9 @@ void correlate_now(const CompareArguments& arguments) {
                 : arguments.csv ? report::to_csv(table)
                                 : report::to_text(table, output_width()));
   if (!arguments.json && !arguments.csv)
-    std::cout << "\nThe gap is test loss less training loss in the last epoch. The interval holds the true\n"
-                 "correlation in 95 of 100 cases, if the runs are independent of each other.\n";
+    std::cout << "\nThe gap is test loss less training loss in the last epoch. The interval holds\n"
+                 "the true correlation in 95 of 100 cases, if the runs are independent of each\n"
+                 "other.\n";
 }
 
 void compare_now(const CompareArguments& arguments) {

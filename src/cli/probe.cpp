@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -46,6 +47,7 @@ struct ProbeArguments {
   std::string script;
   std::string batch;
   ProbeModelOptions options;
+  std::int64_t seed = 0;
   bool no_layers = false;
   bool json = false;
 };
@@ -174,17 +176,24 @@ void check(const ProbeArguments& arguments) {
   if (!arguments.script.empty() && arguments.model.is_given())
     throw UsageError("probe takes a run, --weights or --script, not two of them: leave one out.");
   const auto& radii = arguments.options.radii;
-  const bool ascending = std::is_sorted(radii.begin(), radii.end(), std::less_equal<>());
-  if (radii.front() <= 0 || !ascending)
-    throw UsageError("--radii must be above 0 and ascending, such as 1e-3,1e-2,0.1.");
-  if (arguments.options.radius <= 0) throw UsageError("--radius must be above 0.");
-  if (arguments.options.lr <= 0) throw UsageError("--lr must be above 0.");
-  if (arguments.options.probes < 2) throw UsageError("--probes must be at least 2.");
+  const auto is_positive = [](double value) { return value > 0 && std::isfinite(value); };
+  const bool ascending =
+      std::adjacent_find(radii.begin(), radii.end(), std::greater_equal<>()) == radii.end();
+  if (!std::all_of(radii.begin(), radii.end(), is_positive) || !ascending)
+    throw UsageError("--radii must be above 0, finite and ascending, such as 1e-3,1e-2,0.1.");
+  if (!is_positive(arguments.options.radius)) throw UsageError("--radius must be above 0 and finite.");
+  if (!is_positive(arguments.options.lr)) throw UsageError("--lr must be above 0 and finite.");
+  if (arguments.options.probes < 2 || arguments.options.probes > 8191)
+    throw UsageError("--probes must be between 2 and 8191.");
+  if (arguments.seed < 0) throw UsageError("--seed must be at least 0.");
+  if (arguments.script.empty() && !arguments.model.is_given())
+    throw UsageError("probe needs a run, --weights with a file, or --script with --batch.");
 }
 
 void probe_now(ProbeArguments& arguments) {
   check(arguments);
   arguments.options.layers = !arguments.no_layers;
+  arguments.options.seed = static_cast<std::uint64_t>(arguments.seed);
   const auto found = train::within_memory(
       [&] { return arguments.script.empty() ? probe_trained(arguments) : probe_script(arguments); });
   if (arguments.json)
@@ -214,7 +223,7 @@ void add_probe(CLI::App& app) {
   command.add_option("--probes", options.probes, "Directions at each distance, and k")->capture_default_str();
   command.add_option("--lr", options.lr, "Learning rate of the step that is looked along")
       ->capture_default_str();
-  command.add_option("--seed", options.seed, "Of the directions")->capture_default_str();
+  command.add_option("--seed", arguments->seed, "Of the directions")->capture_default_str();
   command.add_flag("--no-layers", arguments->no_layers, "All parameters together, and no layer by itself");
   command.add_flag("--json", arguments->json, "Prints JSON for other programs");
   command.callback([arguments] { probe_now(*arguments); });

@@ -10,11 +10,14 @@
 #include <array>
 #include <numeric>
 #include <random>
+#include <sstream>
 
 #include "base/text.h"
 #include "base/usage_error.h"
+#include "train/progress.h"
 #include "train/recipe/source.h"
 #include "train/schedule.h"
+#include "train/trainer.h"
 #include "train/training.h"
 
 namespace sadam::lab {
@@ -171,6 +174,10 @@ std::vector<Descent> descend(const Landscape& f, const Point& start, std::int64_
                              const std::vector<Contestant>& contestants) {
   std::vector<Descent> descents;
   std::vector<double> of_sadam;
+  // Skipped steps are counted; torch would write them between the lines of the table.
+  std::ostringstream nobody;
+  train::Progress unseen(nobody, {.style = train::ProgressStyle::quiet});
+  const train::ShownWarnings warnings(unseen);
   for (const auto& contestant : contestants) {
     const auto place = std::make_shared<Place>(start);
     const auto& recipe = contestant.recipe;
@@ -178,13 +185,14 @@ std::vector<Descent> descend(const Landscape& f, const Point& start, std::int64_
         {place, [&f, &place](const train::TensorBatch&) { return f.loss(place->w); }, {}}, recipe,
         brakes_for(recipe, of_sadam));
     const train::TensorBatch batch = {at::zeros({1}), at::zeros({1})};  // the loss asks for none
-    Descent descent{contestant, {start}, {}};
+    Descent descent{contestant, {start}, {}, 0};
     for (std::int64_t step = 0; step < steps; ++step) {
       const double factor = train::schedule_factor(recipe.schedule, step, {steps, 1});
       training.step({batch}, recipe.optimizer.lr * factor);
       descent.points.push_back(place->point());
       descent.brakes.push_back(training.optimizer().summary().brake);
     }
+    descent.skipped = training.optimizer().totals().skipped;
     if (descent.probes()) of_sadam = descent.brakes;
     descents.push_back(std::move(descent));
   }

@@ -30,6 +30,7 @@ struct Descent {
   Contestant of;
   std::vector<Point> points;   ///< where it was before each step, and after the last
   std::vector<double> brakes;  ///< of each step; 1 where there is none
+  std::int64_t skipped = 0;    ///< steps whose loss or gradient was not finite
 
   bool probes() const;  ///< it is an S-Adam, whose brake answers to the landscape
   double mean_brake() const;

@@ -217,7 +217,10 @@ class Integration {
           along(f_.pieces[k].gradient(x_)) >= fastest - 1e-7 * steepest * std::max(speed, kStationary) &&
           std::find(left_pieces_.begin(), left_pieces_.end(), k) == left_pieces_.end())
         mode_.pieces.push_back(k);
-    if (mode_.pieces.empty()) mode_.pieces.push_back(all.front());
+    if (mode_.pieces.empty())
+      mode_.pieces.push_back(*std::max_element(all.begin(), all.end(), [&](auto a, auto b) {
+        return f_.pieces[a].value(x_) < f_.pieces[b].value(x_);
+      }));
   }
 
   /// Back onto the kinks it slides along, which the rule leaves by its own error.

@@ -115,6 +115,11 @@ std::vector<std::string> in_words(const Scene& scene) {
                     power_above(scene.ideal->error)));
   else
     words.push_back(fmt::format("There is no ideal path: {}", scene.no_ideal));
+  for (const auto& descent : scene.descents)
+    if (descent.skipped > 0)
+      words.push_back(
+          fmt::format("{}: {} of {} steps were skipped, because the loss or the gradient was not finite.",
+                      descent.of.name, descent.skipped, steps));
   for (const auto& descent : scene.descents) {
     if (!descent.probes()) continue;
     if (scene.f.is_smooth()) {
@@ -156,7 +161,7 @@ report::TextTable to_table(const Scene& scene) {
     Cell flips;
     if (descent.points.size() > kChatterSteps) {
       const auto found = train::chattering(std::span(descent.points).last(kChatterSteps + 1));
-      chatter = Cell::number(found.chatter, 2);
+      if (std::isfinite(found.chatter)) chatter = Cell::number(found.chatter, 2);
       flips = Cell::number(found.flips, 2);
     }
     table.add({shown_name(descent), small(excess(scene.f, end)),

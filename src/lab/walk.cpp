@@ -1,5 +1,6 @@
 #include "lab/walk.h"
 
+#include <stdexcept>
 #include <utility>
 
 namespace sadam::lab {
@@ -57,6 +58,8 @@ Walk::Walk(Point start, const WalkOptions& options)
       directions_(w_.size(), options.seed),
       probed_(static_cast<std::size_t>(options.probes)),
       slopes_(probed_.size(), 0) {
+  if (kernels::reads_slopes(options.statistic))
+    throw std::invalid_argument("a walk takes no slopes, so it has no residual");
   auto& state = finish_.state;
   state.numbers = &numbers_;
   state.rules = &rule_;

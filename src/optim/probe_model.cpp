@@ -21,10 +21,11 @@ namespace {
 
 using Closure = torch::optim::Optimizer::LossClosure;
 
-constexpr std::int64_t kDraws = 8;  // of an estimator, for its spread
-constexpr double kAboveNoise = 10;  // for a change to count
-constexpr double kSeen = 5;         // for a residual to count
-constexpr std::size_t kFitted = 4;  // radii
+constexpr std::int64_t kDraws = 8;                    // of an estimator, for its spread
+constexpr std::int64_t kMostProbes = 65535 / kDraws;  // all draws are one step's probes
+constexpr double kAboveNoise = 10;                    // for a change to count
+constexpr double kSeen = 5;                           // for a residual to count
+constexpr std::size_t kFitted = 4;                    // radii
 constexpr std::size_t kLeastFitted = 3;
 constexpr double kStepDamping = 4;      // what did best with the step probe (docs/results.md)
 constexpr double kNearlyLinear = 0.05;  // share of the residual in what a step changes
@@ -58,6 +59,7 @@ class Rewind {
 /// D and s of some directions.
 struct Draw {
   double loss = 0;
+  double rounding = 0;  ///< of the type of the loss, relative
   std::vector<double> differences;
   std::vector<double> slopes;
 };
@@ -142,7 +144,7 @@ Draw Prober::draw(const std::vector<torch::Tensor>& moved, Directions directions
   const auto& summary = optimizer.summary();
   if (!std::isfinite(summary.loss))
     throw Error("probe_model: the loss is not finite at these weights: nothing can be said about it.");
-  return {summary.loss, summary.differences, summary.slopes};
+  return {summary.loss, step::rounding_of(loss.scalar_type()), summary.differences, summary.slopes};
 }
 
 std::vector<Draw> Prober::sweep(const std::vector<torch::Tensor>& moved) const {
@@ -159,7 +161,7 @@ std::vector<RadiusReading> Prober::readings_of(const std::vector<Draw>& draws) c
     found.radius = options_.radii[i];
     found.change = found.radius * root_mean_square(draws[i].differences);
     found.residual = root_mean_square(residuals_of(draws[i], found.radius));
-    found.above_noise = found.change >= kAboveNoise * noise_;
+    found.above_noise = found.change > 0 && found.change >= kAboveNoise * noise_;
   }
   return readings;
 }
@@ -182,8 +184,8 @@ double Prober::measured_noise() const {
                    residuals.end());
   // The loss itself is rounded as well; and what is a thousand times that is a jump, and no rounding.
   const double size = std::abs(seen.loss);
-  return std::clamp(residuals[residuals.size() / 2], size * std::numeric_limits<double>::epsilon(),
-                    size * 1000 * rounding);
+  const double least = size * seen.rounding;
+  return std::clamp(residuals[residuals.size() / 2], least, std::max(least, size * 1000 * rounding));
 }
 
 /// The slope of y over x by least squares.
@@ -206,7 +208,7 @@ Signature Prober::signature_of(const std::vector<Draw>& draws) const {
   for (std::size_t i = 0; i < draws.size() && x.size() < kFitted; ++i) {
     auto here = residuals_of(draws[i], options_.radii[i]);
     const double size = root_mean_square(here);
-    if (!(size >= kSeen * noise_) || !std::isfinite(size)) continue;
+    if (!(size > 0) || size < kSeen * noise_ || !std::isfinite(size)) continue;
     x.push_back(std::log(options_.radii[i]));
     residuals.push_back(std::move(here));
   }
@@ -295,7 +297,9 @@ Suggestion Prober::suggestion(const ModelProbe& found) const {
   advice.radius = found.smallest_radius > options_.radius ? found.smallest_radius : options_.radius;
   std::ostringstream reason;
   reason << std::setprecision(2);
-  if (along_step->lgi < kNearlyLinear) {
+  if (found.gradient_norm == 0) {
+    reason << "The gradient is 0, so no gradient method moves from here: look at the loss or the weights.";
+  } else if (along_step->lgi < kNearlyLinear) {
     reason << "Along Adam's step with lr " << options_.lr << " the gradient foretells all but "
            << 100 * along_step->lgi << " % of what the loss does: there is nothing to brake for. Use AdamW.";
   } else {
@@ -340,7 +344,12 @@ ModelProbe Prober::look() {
 }
 
 void check(const ProbeModelOptions& options) {
-  if (options.probes < 2) throw Error("probe_model: probes must be at least 2.");
+  if (options.probes < 2 || options.probes > kMostProbes)
+    throw Error("probe_model: probes must be between 2 and " + std::to_string(kMostProbes) + ".");
+  if (!(options.radius > 0) || !std::isfinite(options.radius))
+    throw Error("probe_model: radius must be above 0 and finite.");
+  if (!(options.lr > 0) || !std::isfinite(options.lr))
+    throw Error("probe_model: lr must be above 0 and finite.");
   if (options.radii.empty()) throw Error("probe_model: radii is empty: give at least one.");
   double last = 0;
   for (const double radius : options.radii) {
@@ -372,8 +381,11 @@ ModelProbe probe_model(const std::vector<NamedParameter>& parameters,
   check(options);
   if (!loss) throw Error("probe_model: there is no loss function: pass one that returns the loss.");
   std::vector<NamedParameter> trainable;
-  for (const auto& parameter : parameters)
-    if (parameter.tensor.requires_grad()) trainable.push_back(parameter);
+  for (const auto& parameter : parameters) {
+    const auto is_it = [&](const NamedParameter& known) { return known.tensor.is_same(parameter.tensor); };
+    if (parameter.tensor.requires_grad() && std::none_of(trainable.begin(), trainable.end(), is_it))
+      trainable.push_back(parameter);  // tied weights once
+  }
   if (trainable.empty())
     throw Error("probe_model: the model has no trainable parameters, so there is nowhere to probe.");
   return Prober(std::move(trainable), buffers, loss, options).look();
@@ -382,11 +394,7 @@ ModelProbe probe_model(const std::vector<NamedParameter>& parameters,
 ModelProbe probe_model(const torch::nn::Module& module, const Closure& loss,
                        const ProbeModelOptions& options) {
   std::vector<NamedParameter> parameters;
-  for (const auto& entry : module.named_parameters()) {
-    const auto is_it = [&](const NamedParameter& known) { return known.tensor.is_same(entry.value()); };
-    if (std::none_of(parameters.begin(), parameters.end(), is_it))
-      parameters.push_back({entry.key(), entry.value()});
-  }
+  for (const auto& entry : module.named_parameters()) parameters.push_back({entry.key(), entry.value()});
   return probe_model(parameters, module.buffers(), loss, options);
 }
 
@@ -417,7 +425,8 @@ void wrap(std::ostream& out, const std::string& sentence) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Signature& signature) {
-  if (signature.smoothness == Smoothness::unseen) return out << "unseen: within rounding";
+  if (signature.smoothness == Smoothness::unseen)
+    return out << "unseen: fewer than 3 radii have a residual above rounding";
   return out << to_string(signature.smoothness) << ", power " << std::fixed << std::setprecision(2)
              << signature.power << " ± " << signature.error << std::defaultfloat << " between "
              << short_number(signature.from) << " and " << short_number(signature.to);
@@ -444,13 +453,16 @@ std::ostream& operator<<(std::ostream& out, const ModelProbe& found) {
         << each.lgi << std::setw(9) << each.deviation << std::defaultfloat << std::setw(17) << each.forwards
         << '\n';
   if (!found.layers.empty()) {
+    constexpr std::size_t kWidest = 28;
+    const auto shown = [](const std::string& name) {  // its end tells layers apart
+      return name.size() <= kWidest ? name : ".." + name.substr(name.size() - kWidest + 2);
+    };
     std::size_t widest = 5;
-    for (const auto& layer : found.layers)
-      widest = std::max(widest, std::min<std::size_t>(layer.name.size(), 30));
+    for (const auto& layer : found.layers) widest = std::max(widest, shown(layer.name).size());
     out << "\nLayer by layer\n";
     for (const auto& layer : found.layers)
-      out << "  " << std::left << std::setw(static_cast<int>(widest)) << layer.name << std::right << "  "
-          << layer.signature << '\n';
+      out << "  " << std::left << std::setw(static_cast<int>(widest)) << shown(layer.name) << std::right
+          << "  " << layer.signature << '\n';
   }
   out << "\nSuggested: ";
   if (found.suggestion.brake)

@@ -1,6 +1,7 @@
 #include "report/run_summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <system_error>
 
@@ -44,7 +45,7 @@ void take_chatter(RunSummary& run, const std::vector<train::ChatterEvent>& windo
   std::vector<double> chatter;
   std::vector<double> flips;
   for (const auto& window : windows) {
-    if (window.step <= first) continue;
+    if (window.step <= first || !std::isfinite(window.chatter)) continue;
     chatter.push_back(window.chatter);
     flips.push_back(window.flips);
   }

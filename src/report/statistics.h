@@ -71,8 +71,10 @@ inline RankCorrelation rank_correlation(std::span<const double> x, std::span<con
   if (of_a <= 0 || of_b <= 0) return {};
   const double r = std::clamp(both / std::sqrt(of_a * of_b), -1.0, 1.0);
   // The transformation has no place for ±1 itself: as near as one exchange of neighbours.
-  const double inside = std::clamp(r, -0.9999, 0.9999);
-  const double width = 1.959964 * std::sqrt((1 + r * r / 2) / (static_cast<double>(a.size()) - 3));
+  const auto n = static_cast<double>(a.size());
+  const double nearest = 1 - 12 / (n * (n * n - 1));
+  const double inside = std::clamp(r, -nearest, nearest);
+  const double width = 1.959964 * std::sqrt((1 + r * r / 2) / (n - 3));
   return {r, std::tanh(std::atanh(inside) - width), std::tanh(std::atanh(inside) + width)};
 }
 

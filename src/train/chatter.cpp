@@ -26,7 +26,7 @@ Chattering chattering(std::span<const std::vector<double>> path) {
       flips += (before < 0 && now > 0) || (before > 0 && now < 0);
     }
   }
-  return {length > 0 ? 1 - distance(path.front(), path.back()) / length : 1,
+  return {1 - distance(path.front(), path.back()) / length,
           static_cast<double>(flips) / static_cast<double>((path.size() - 2) * coordinates)};
 }
 
@@ -75,7 +75,7 @@ std::vector<Chattering> ChatterMeter::take() {
   for (std::int64_t i = 0; i < all.size(0); ++i) {
     const auto value = [&](std::int64_t column) { return all[i][column].item<double>(); };
     const double path = value(1);
-    windows.push_back({path > 0 ? 1 - value(0) / path : 1, value(2)});
+    windows.push_back({1 - value(0) / path, value(2)});
   }
   return windows;
 }

@@ -16,7 +16,7 @@ namespace sadam::train {
 
 /// Of n steps w₀, …, wₙ.
 struct Chattering {
-  /// 1 − ‖wₙ − w₀‖ / Σ ‖wᵢ − wᵢ₋₁‖: 0 on a straight line, 1 where the path ends where it began or where
+  /// 1 − ‖wₙ − w₀‖ / Σ ‖wᵢ − wᵢ₋₁‖: 0 on a straight line, 1 where the path ends where it began; NaN where
   /// nothing moved.
   double chatter = 0;
   /// The share of coordinates whose update had the other sign than the one before, averaged over the steps.

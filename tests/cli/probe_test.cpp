@@ -98,12 +98,15 @@ TEST_F(Probe, SaysInOneSentenceWhatIsWrongWithAModel) {
 }
 
 TEST_F(Probe, SaysInOneSentenceWhatIsWrongWithItsOptions) {
-  expect_refused(run_program({"probe"}), 2, "probe needs a run, or --weights");
+  expect_refused(run_program({"probe"}), 2, "probe needs a run, --weights");
   expect_refused(run_program({"probe", "--script", "a.pt"}), 2, "go together");
   expect_refused(run_program({"probe", "run", "--radii", "0,1"}), 2, "--radii must be above 0");
   expect_refused(run_program({"probe", "run", "--radii", "1,0.1"}), 2, "ascending");
-  expect_refused(run_program({"probe", "run", "--radius", "0"}), 2, "--radius must be above 0");
-  expect_refused(run_program({"probe", "run", "--probes", "1"}), 2, "--probes must be at least 2");
+  expect_refused(run_program({"probe", "run", "--radii", "1e-3,inf"}), 2, "finite");
+  expect_refused(run_program({"probe", "run", "--lr", "nan"}), 2, "--lr must be above 0 and finite");
+  expect_refused(run_program({"probe", "run", "--seed", "-1"}), 2, "--seed must be at least 0");
+  expect_refused(run_program({"probe", "run", "--radius", "0"}), 2, "--radius must be above 0 and finite");
+  expect_refused(run_program({"probe", "run", "--probes", "1"}), 2, "--probes must be between 2 and 8191");
 }
 
 }  // namespace

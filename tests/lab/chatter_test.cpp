@@ -67,9 +67,10 @@ TEST(Chatter, CountsTheCoordinatesThatTurnBack) {
   EXPECT_NEAR(windows[1].chatter, 1 - 2 / std::sqrt(8.0), 1e-15);
 }
 
-TEST(Chatter, OfWhatDoesNotMoveIsWhole) {
-  const auto windows = window_of({{1, 1}, {1, 1}, {1, 1}});
-  EXPECT_EQ(windows.at(0).chatter, 1);
+TEST(Chatter, OfWhatDoesNotMoveIsNotANumber) {
+  const auto windows = windows_of({{1, 1}, {1, 1}, {1, 1}}, 2);
+  EXPECT_TRUE(std::isnan(windows.at(0).chatter));
+  EXPECT_TRUE(std::isnan(train::chattering(std::vector<Point>(3, {1, 1})).chatter));
   EXPECT_EQ(windows.at(0).flips, 0);
 }
 

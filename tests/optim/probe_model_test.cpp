@@ -42,8 +42,31 @@ TEST(ProbeModel, SeesNoFallAtAJump) {
 }
 
 TEST(ProbeModel, SeesNothingOfALinearLoss) {
-  const auto found = signature_of([](const auto& x) { return (3 * x).sum(); }, torch::ones({6}, torch::kDouble));
+  const auto found =
+      signature_of([](const auto& x) { return (3 * x).sum(); }, torch::ones({6}, torch::kDouble));
   EXPECT_EQ(found.smoothness, Smoothness::unseen);
+}
+
+TEST(ProbeModel, SeesNothingWhereNothingHappens) {
+  auto w = torch::ones({6}, torch::kDouble).set_requires_grad(true);
+  const auto constant = probe_model({{"w", w}}, {}, [&] { return (0 * w).sum(); });
+  EXPECT_EQ(constant.signature.smoothness, Smoothness::unseen);
+  EXPECT_EQ(constant.smallest_radius, 0);
+  EXPECT_NE(constant.suggestion.reason.find("The gradient is 0"), std::string::npos);
+}
+
+TEST(ProbeModel, TakesTiedWeightsOnce) {
+  auto w = torch::ones({6}, torch::kDouble).set_requires_grad(true);
+  const auto found = probe_model({{"a.weight", w}, {"b.weight", w}}, {}, [&] { return (w * w).sum(); });
+  EXPECT_EQ(found.parameters, 6);
+  EXPECT_EQ(found.layers.size(), 1U);
+}
+
+// A float32 loss of 3000 has steps of 2.4e-4, however exactly the weights are known.
+TEST(ProbeModel, KnowsThatTheLossItselfIsRounded) {
+  auto w = torch::ones({6}, torch::kDouble).set_requires_grad(true);
+  const auto found = probe_model({{"w", w}}, {}, [&] { return (500 * w.sum()).to(torch::kFloat); });
+  EXPECT_GE(found.noise, 3000 * 1e-7);
 }
 
 TEST(ProbeModel, TellsTheLayersApart) {
@@ -78,7 +101,8 @@ TEST(ProbeModel, FindsTheRadiusAboveTheNoise) {
   auto w = torch::full({1000}, 10, torch::kFloat).set_requires_grad(true);
   ProbeModelOptions options;
   options.radii = {1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1};
-  const auto found = probe_model({{"w", w}}, {}, [&] { return (w * w).mean(); }, options);
+  const auto found = probe_model(
+      {{"w", w}}, {}, [&] { return (w * w).mean(); }, options);
   EXPECT_GT(found.noise, 0);
   EXPECT_GT(found.smallest_radius, 1e-6);
   EXPECT_LT(found.smallest_radius, 1);
