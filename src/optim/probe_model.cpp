@@ -202,6 +202,11 @@ double slope_of(const std::vector<double>& x, const std::vector<double>& y) {
   return both / square;
 }
 
+Smoothness smoothness_of(double power) {
+  if (power < 0.75 || power > 2.3) return Smoothness::jumps;
+  return power < 1.75 ? Smoothness::kinks : Smoothness::smooth;
+}
+
 Signature Prober::signature_of(const std::vector<Draw>& draws) const {
   std::vector<double> x;
   std::vector<std::vector<double>> residuals;
@@ -232,9 +237,7 @@ Signature Prober::signature_of(const std::vector<Draw>& draws) const {
   found.error = std::sqrt(squares * static_cast<double>(directions - 1) / static_cast<double>(directions));
   found.from = std::exp(x.front());
   found.to = std::exp(x.back());
-  found.smoothness = found.power < 0.75 || found.power > 2.3 ? Smoothness::jumps
-                     : found.power < 1.75                    ? Smoothness::kinks
-                                                             : Smoothness::smooth;
+  found.smoothness = smoothness_of(found.power);
   return found;
 }
 
@@ -427,9 +430,17 @@ void wrap(std::ostream& out, const std::string& sentence) {
 std::ostream& operator<<(std::ostream& out, const Signature& signature) {
   if (signature.smoothness == Smoothness::unseen)
     return out << "unseen: fewer than 3 radii have a residual above rounding";
-  return out << to_string(signature.smoothness) << ", power " << std::fixed << std::setprecision(2)
-             << signature.power << " ± " << signature.error << std::defaultfloat << " between "
-             << short_number(signature.from) << " and " << short_number(signature.to);
+  out << "power " << std::fixed << std::setprecision(2) << signature.power << " ± " << signature.error
+      << std::defaultfloat << " at " << short_number(signature.from) << " to " << short_number(signature.to)
+      << ": " << to_string(signature.smoothness);
+  // What it may be as well, within two standard errors.
+  std::string others;
+  for (const double power : {signature.power - 2 * signature.error, signature.power + 2 * signature.error}) {
+    const auto other = to_string(smoothness_of(power));
+    if (other != to_string(signature.smoothness) && others.find(other) == std::string::npos)
+      others += " or " + other;
+  }
+  return out << others;
 }
 
 }  // namespace
@@ -453,7 +464,7 @@ std::ostream& operator<<(std::ostream& out, const ModelProbe& found) {
         << each.lgi << std::setw(9) << each.deviation << std::defaultfloat << std::setw(17) << each.forwards
         << '\n';
   if (!found.layers.empty()) {
-    constexpr std::size_t kWidest = 28;
+    constexpr std::size_t kWidest = 20;
     const auto shown = [](const std::string& name) {  // its end tells layers apart
       return name.size() <= kWidest ? name : ".." + name.substr(name.size() - kWidest + 2);
     };

@@ -11,7 +11,7 @@ namespace sadam::train {
 namespace {
 
 constexpr std::size_t kRecent = 12;
-constexpr std::size_t kLeastBefore = 24;
+constexpr std::size_t kLeastBefore = kLeastBlocks - kRecent;
 constexpr std::size_t kMostBefore = 200;
 constexpr double kAlarm = 4.2;
 

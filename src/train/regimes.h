@@ -8,6 +8,9 @@
 
 namespace sadam::train {
 
+/// Fewer blocks than this raise no alarm.
+inline constexpr std::int64_t kLeastBlocks = 36;
+
 struct LevelChange {
   double before = 0;  ///< mean of the numbers before
   double after = 0;   ///< mean of those that raised the alarm

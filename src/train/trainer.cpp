@@ -167,6 +167,11 @@ Outcome Run::go() {
   progress_.start(paths_.folder.string(), length_.epochs, length_.steps_per_epoch, position_.step());
   if (const auto sentence = warmup_beyond_the_run(recipe_.schedule, length_); !sentence.empty())
     progress_.warn(sentence);
+  if (const auto least = std::max(recipe_.watch.chatter, kLeastBlocks * recipe_.watch.regimes);
+      least > length_.steps())
+    progress_.warn(
+        fmt::format("the run has {} steps, and what it watches takes {}: some of it will say nothing.",
+                    length_.steps(), least));
   while (position_.epoch < length_.epochs) {
     if (!train_epoch() || !finish_epoch()) {
       save();
