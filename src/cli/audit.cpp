@@ -148,22 +148,10 @@ std::string audit_csv(const lab::Audit& audit) {
   return to_csv(table);
 }
 
-/// Refused now and not after minutes of work.
-std::filesystem::path audit_target(const std::string& name, const char* option) {
-  if (name.empty()) return {};
-  const auto file = base::writable_target(name);
-  const auto folder = file.parent_path();
-  std::error_code unreadable;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, unreadable))
-    throw Error(fmt::format("there is no folder {} for {}: make it, or name another file.",
-                            base::in_quotes(folder.string()), option));
-  return file;
-}
-
 void audit_now(const AuditArguments& arguments) {
   auto options = options_from(arguments);
-  const auto csv = audit_target(arguments.csv, "--csv");
-  const auto picture = audit_target(arguments.picture, "-o");
+  const auto csv = output_target(arguments.csv, "--csv");
+  const auto picture = output_target(arguments.picture, "-o");
   if (!picture.empty()) report::check_picture_file(picture);
   const StopSignal stop;
   options.stop = &StopSignal::flag();

@@ -1,12 +1,16 @@
 #include "cli/command.h"
 
+#include <sadam/error.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
+#include <system_error>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "report/text_table.h"
 #include "train/progress.h"
 
@@ -88,5 +92,16 @@ StopSignal::~StopSignal() {
 }
 
 const std::atomic<bool>& StopSignal::flag() { return stop_requested; }
+
+std::filesystem::path output_target(const std::string& name, const char* option) {
+  if (name.empty()) return {};
+  const auto file = base::writable_target(name);
+  const auto folder = file.parent_path();
+  std::error_code unreadable;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, unreadable))
+    throw Error(fmt::format("there is no folder {} for {}: make it, or name another file.",
+                            base::in_quotes(folder.string()), option));
+  return file;
+}
 
 }  // namespace sadam::cli

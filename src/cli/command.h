@@ -54,6 +54,10 @@ CLI::Option* add_root_option(CLI::App& command, Path& root, const std::string& h
       option, fmt::format("name a folder, or leave it out for '{}'", std::filesystem::path(root).string()));
 }
 
+/// The file that `option` names, for what long work will write; empty for no name. Throws an Error now, and
+/// not after minutes of work, if it cannot be written there.
+std::filesystem::path output_target(const std::string& name, const char* option);
+
 /// The columns of the terminal behind the standard output; 0, for no limit, where it goes elsewhere.
 std::size_t output_width();
 

@@ -177,18 +177,6 @@ class CheckingLine {
   bool live_;
 };
 
-/// Where the numbers go; refused now and not after minutes of work.
-std::filesystem::path csv_target(const std::string& name) {
-  if (name.empty()) return {};
-  const auto file = base::writable_target(name);
-  const auto folder = file.parent_path();
-  std::error_code unreadable;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, unreadable))
-    throw Error(fmt::format("there is no folder {} for --csv: make it, or name another file.",
-                            base::in_quotes(folder.string())));
-  return file;
-}
-
 void theory_now(const TheoryArguments& arguments) {
   std::vector<const lab::TheoryTopic*> topics;
   for (const auto& name : arguments.names) {
@@ -197,7 +185,7 @@ void theory_now(const TheoryArguments& arguments) {
   }
   if (topics.empty())
     for (const auto& topic : lab::theory_topics()) topics.push_back(&topic);
-  const auto file = csv_target(arguments.csv);
+  const auto file = output_target(arguments.csv, "--csv");
   const StopSignal stop;
   const CheckingLine doing;
   std::vector<lab::Claim> all;
