@@ -10,16 +10,23 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "report/text_table.h"
-#include "train/progress.h"
 
 namespace sadam::cli {
 namespace {
 
 class HelpLayout : public CLI::Formatter {
  public:
-  HelpLayout() { column_width(kLeft); }
+  explicit HelpLayout(std::size_t width) : width_(width) { column_width(kLeft); }
+
+  std::string make_description(const CLI::App* app) const override {
+    return report::reflowed(CLI::Formatter::make_description(app), width_);
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return report::reflowed(CLI::Formatter::make_footer(app), width_);
+  }
 
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";
@@ -41,13 +48,14 @@ class HelpLayout : public CLI::Formatter {
 
  private:
   static constexpr std::size_t kLeft = 25;
-  static constexpr std::size_t kWidth = 80;
 
   // CLI11 puts each line in its place. Of a subcommand the first sentence is enough here.
-  static std::string fitted(std::string text) {
+  std::string fitted(std::string text) const {
     std::replace(text.begin(), text.end(), '\n', ' ');
-    return report::wrapped(text, kWidth - kLeft);
+    return report::wrapped(text, width_ - kLeft);
   }
+
+  std::size_t width_;
 };
 
 // A signal handler can reach nothing else.
@@ -66,7 +74,9 @@ CLI::App& add_command(CLI::App& app, const std::string& name, const std::string&
   return command;
 }
 
-std::shared_ptr<CLI::FormatterBase> help_layout() { return std::make_shared<HelpLayout>(); }
+std::shared_ptr<CLI::FormatterBase> help_layout(std::size_t width) {
+  return std::make_shared<HelpLayout>(width);
+}
 
 CLI::Option* not_empty(CLI::Option* option, const std::string& way_out) {
   return option->check([way_out](const std::string& text) {
@@ -74,7 +84,7 @@ CLI::Option* not_empty(CLI::Option* option, const std::string& way_out) {
   });
 }
 
-std::size_t output_width() { return isatty(STDOUT_FILENO) == 1 ? train::terminal_columns(stdout) : 0; }
+std::size_t output_width() { return isatty(STDOUT_FILENO) == 1 ? base::terminal_columns(stdout) : 0; }
 
 StopSignal::StopSignal() {
   struct sigaction action {};

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
+#include <iosfwd>
 #include <memory>
 #include <string>
 
@@ -32,15 +33,18 @@ void add_landscape(CLI::App& app);
 /// The program, with the arguments of `main`; its exit status.
 int run(int argc, char** argv);
 
+/// The help of every command in both widths, as the C++ that main.cpp includes.
+void write_help_texts(std::ostream& out);
+
 /// Thrown by a subcommand that was told to stop and has saved what it had.
 struct Interrupted {};
 
 /// Adds a subcommand. The first paragraph of `help` is what the help of `app` says of it; the rest stands
-/// below its options. No line of a help is wider than 80 columns.
+/// below its options. No line of it is wider than 80 columns; lines that are not indented are a paragraph.
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& help);
 
-/// Lays options and subcommands out within 80 columns.
-std::shared_ptr<CLI::FormatterBase> help_layout();
+/// Lays options, subcommands and text out within so many columns.
+std::shared_ptr<CLI::FormatterBase> help_layout(std::size_t width);
 
 /// An empty name is a shell variable that was not set, and not a wish for the default. `way_out` says what to
 /// do instead.

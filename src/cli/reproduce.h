@@ -41,7 +41,7 @@ struct ReproduceArguments {
 struct ProgressOutput {
   explicit ProgressOutput(bool quiet)
       : lines(quiet ? nullptr : std::cerr.rdbuf()),
-        progress(std::cerr, {.style = quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)}) {}
+        progress(std::cerr, train::progress_on_stderr(quiet)) {}
 
   std::ostream lines;        ///< which run is next
   train::Progress progress;  ///< within a run; warnings are seen all the same

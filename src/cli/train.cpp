@@ -77,8 +77,7 @@ void train_now(const TrainArguments& arguments) {
   train::DataSets data;
   const auto folder = folder_for(arguments, data);
   const auto& where = folder.paths().folder.string();
-  train::Progress progress(
-      std::cerr, {.style = arguments.quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)});
+  train::Progress progress(std::cerr, train::progress_on_stderr(arguments.quiet));
   const auto outcome =
       train::continue_run(folder, {.progress = &progress, .stop = &StopSignal::flag(), .data = &data});
   if (outcome == train::Outcome::stopped) {

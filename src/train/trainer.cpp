@@ -74,6 +74,7 @@ class Run {
 
  private:
   bool stop_requested() const { return options_.stop != nullptr && *options_.stop; }
+  double steps_per_evaluation() const;
   bool train_epoch();  // false: stopped before its end
   void take_step();
   /// Writes the events of steps whose numbers are known; of all that were taken, if asked.
@@ -164,7 +165,12 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
 }
 
 Outcome Run::go() {
-  progress_.start(paths_.folder.string(), length_.epochs, length_.steps_per_epoch, position_.step());
+  progress_.start(paths_.folder.string(),
+                  {.epochs = length_.epochs,
+                   .steps_per_epoch = length_.steps_per_epoch,
+                   .steps_done = position_.step(),
+                   .pixels = static_cast<std::int64_t>(data_.train->pixels()),
+                   .steps_per_evaluation = steps_per_evaluation()});
   if (const auto sentence = warmup_beyond_the_run(recipe_.schedule, length_); !sentence.empty())
     progress_.warn(sentence);
   if (const auto least = std::max(recipe_.watch.chatter, kLeastBlocks * recipe_.watch.regimes);
@@ -181,6 +187,12 @@ Outcome Run::go() {
   }
   progress_.finish();
   return Outcome::finished;
+}
+
+// A forward pass is a third of a step without probes.
+double Run::steps_per_evaluation() const {
+  const auto images = static_cast<double>(data_.test->size());
+  return images / static_cast<double>(recipe_.train.batch * recipe_.train.accumulate) / 3;
 }
 
 bool Run::train_epoch() {
@@ -274,7 +286,8 @@ void Run::write_chatter(std::int64_t step) {
 // Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.
 bool Run::finish_epoch() {
   const auto start = Clock::now();
-  const auto test = evaluate(*network_, *test_feed_, options_.stop);
+  const auto test = evaluate(*network_, *test_feed_, options_.stop,
+                             [&](std::int64_t done) { progress_.evaluating(done, test_feed_->batches()); });
   if (!test) return false;
   position_.evaluate_seconds += seconds_since(start);
 

@@ -197,7 +197,8 @@ at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {
   return at::cross_entropy_loss(logits.to(at::kDouble), labels);
 }
 
-std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop) {
+std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop,
+                                   const std::function<void(std::int64_t)>& done) {
   const at::NoGradGuard no_grad;
   auto& module = classifier.module();
   const bool was_training = module.is_training();
@@ -209,7 +210,8 @@ std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const
   std::int64_t images = 0;
   bool stopped = false;
   feed.start(0);
-  while (!stopped) {
+  for (std::int64_t batch = 0; !stopped; ++batch) {
+    if (done) done(batch);
     const auto batches = feed.next();
     if (batches.empty()) break;
     const auto& labels = batches[0][1];

@@ -96,7 +96,9 @@ struct Evaluation {
 };
 
 /// Puts the network into evaluation mode and back into the mode it was in. Nothing if `stop` became true.
-std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop);
+/// `done` is told before each batch how many are done, where it is given.
+std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop,
+                                   const std::function<void(std::int64_t)>& done = {});
 
 /// Cross-entropy from logits in double: nearby float32 losses cannot be told apart otherwise.
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels);

@@ -3,6 +3,10 @@
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,6 +14,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/program.h"
 #include "support/temporary_folder.h"
 
@@ -136,20 +141,73 @@ TEST(CommandLine, TablesFitTheTerminalAndHaveTheirFullWidthElsewhere) {
   EXPECT_EQ(on_terminal(fields, 500), run_program(fields).out);
 }
 
+// Every command that has a help, as it is typed.
+std::vector<std::string> commands() {
+  std::ostringstream texts;
+  write_help_texts(texts);
+  std::vector<std::string> names;
+  std::istringstream lines(texts.str());
+  for (std::string line; std::getline(lines, line);)
+    if (const auto end = line.find("\", 80, R\"help("); line.starts_with("{\"") && end != std::string::npos)
+      names.push_back(line.substr(2, end - 2));
+  return names;
+}
+
+Arguments help_words(const std::string& command) {
+  Arguments words;
+  std::istringstream text(command);
+  for (std::string word; text >> word;) words.push_back(word);
+  words.emplace_back("--help");
+  return words;
+}
+
 TEST(CommandLine, EveryHelpFitsEightyColumnsAndHasAnExample) {
-  const std::vector<std::string> commands = {"",        "train",     "eval",       "export",     "reproduce",
-                                             "data",    "data list", "data fetch", "data check", "runs",
-                                             "compare", "landscape", "probe",      "theory",     "info"};
-  for (const auto& command : commands) {
-    Arguments words;
-    std::istringstream text(command);
-    for (std::string word; text >> word;) words.push_back(word);
-    words.emplace_back("--help");
-    const auto help = run_program(words).out;
+  EXPECT_GE(commands().size(), 16U);
+  for (const auto& command : commands()) {
+    const auto help = run_program(help_words(command)).out;
     EXPECT_LE(widest_line(help), 80U) << help;
     EXPECT_NE(help.find("\n  sadam " + command), std::string::npos) << help;
     EXPECT_NE(help.find("Usage: sadam"), std::string::npos) << help;
   }
+}
+
+TEST(CommandLine, HelpIsNarrowerOnANarrowTerminalAndSaysTheSame) {
+  const auto words_of = [](const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+  };
+  for (const auto& command : commands()) {
+    const auto narrow = on_terminal(help_words(command), 60);
+    if (!narrow) GTEST_SKIP() << "this machine makes no terminals";
+    EXPECT_LE(widest_line(*narrow), 60U) << *narrow;
+    EXPECT_EQ(words_of(*narrow), words_of(run_program(help_words(command)).out));
+  }
+}
+
+// So that it answers at once: without the engine, it has no libtorch to load.
+TEST(CommandLine, HelpAndVersionNeedNoEngine) {
+  const TemporaryFolder folder;
+  const auto alone = folder.path() / "bin" / "sadam";
+  std::filesystem::create_directories(alone.parent_path());
+  std::filesystem::copy_file(std::getenv("SADAM_PROGRAM"), alone);
+  const auto run = [&](const std::string& arguments) {
+    const auto out = (folder.path() / "out").string();
+    const auto status =
+        std::system(("'" + alone.string() + "' " + arguments + " > '" + out + "' 2>&1").c_str());
+    std::ifstream file(out);
+    return std::pair(WEXITSTATUS(status), std::string(std::istreambuf_iterator<char>(file), {}));
+  };
+  for (const auto& command : commands()) {
+    const auto expected = run_program(help_words(command)).out;
+    EXPECT_EQ(run(command + " --help"), std::pair(0, expected));
+    EXPECT_EQ(run("help " + command), std::pair(0, expected));
+  }
+  EXPECT_EQ(run("--version").second, run_program({"--version"}).out);
+  const auto [status, said] = run("runs");
+  EXPECT_EQ(status, 1);
+  EXPECT_NE(said.find("install sadam again"), std::string::npos) << said;
 }
 
 TEST(CommandLine, HelpNamesTheStatesOfRunsAndFieldsThatMeanSomethingThere) {

@@ -13,7 +13,7 @@ namespace {
 TEST(ShownWarnings, GoBetweenTheLinesOfTheProgress) {
   std::ostringstream said;
   Progress progress(said, {.style = ProgressStyle::live, .clock = [] { return 0.0; }});
-  progress.start("a run", 1, 8);
+  progress.start("a run", {1, 8});
   StepEvent event;
   event.step = 1;
   event.epoch = 1;
