@@ -74,16 +74,19 @@ void check_is_there(const RunsArguments& arguments) {
     throw Error(fmt::format("there is no folder {}: correct --root.", root.string()));
 }
 
-// What did not fit, in a line.
+// What did not fit, in a line: "Not shown: model (qatnet 2-bit), seed."
 std::string left_out(const report::TextTable& all, const report::TextTable& shown) {
-  std::vector<std::string> titles;
-  for (const auto& column : all.columns)
-    if (std::none_of(shown.columns.begin(), shown.columns.end(),
-                     [&](const auto& kept) { return kept.key == column.key; }))
-      titles.push_back(column.title);
-  return titles.empty()
-             ? ""
-             : fmt::format("Not shown: {}. A wider terminal or --csv does.", fmt::join(titles, ", "));
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < all.columns.size(); ++i) {
+    const auto& column = all.columns[i];
+    if (std::any_of(shown.columns.begin(), shown.columns.end(),
+                    [&](const auto& kept) { return kept.key == column.key; }))
+      continue;
+    parts.push_back(report::is_constant(all, i)
+                        ? fmt::format("{} ({})", column.title, base::printable(all.rows[0][i].text))
+                        : column.title);
+  }
+  return parts.empty() ? "" : fmt::format("Not shown: {}. --csv has everything.", fmt::join(parts, ", "));
 }
 
 void print_table(const report::RunList& list) {
@@ -96,7 +99,7 @@ void print_table(const report::RunList& list) {
     std::cout << '\n' << report::wrapped(sentence, width) << '\n';
 }
 
-// Those that are being trained, then the others from the last on, as many as fit the screen.
+// As many as fit the screen; those that are being trained stand last, and are always among them.
 void watch_now(const RunsArguments& arguments) {
   if (!base::is_live(stdout))
     throw UsageError("--watch redraws a terminal, and the output goes elsewhere: leave it out.");

@@ -67,7 +67,8 @@ Cell trend_cell(const RunSummary& run) {
   return accuracies.empty() ? Cell() : Cell(sparkline(accuracies, kCells));
 }
 
-// The numbers are importances: what goes first where there is little room.
+// The numbers are importances: what goes first where there is little room. Results have the largest.
+constexpr int kOfResults = 15;
 std::vector<RunColumn> run_columns() {
   const auto from_recipe = [](auto cell) {
     return [cell](const RunSummary& run) { return recipe_cell(run, cell); };
@@ -321,13 +322,11 @@ void sort_rows(std::vector<std::vector<Cell>>& rows, std::size_t column, bool re
   });
 }
 
-/// Columns that say the same of every run go first, where something has to go.
+/// What was the same for every run goes first, where something has to go. How they did always tells.
 void devalue_constant_columns(TextTable& table) {
   if (table.rows.size() < 2) return;
   for (std::size_t i = 0; i < table.columns.size(); ++i)
-    if (table.columns[i].importance > 0 &&
-        std::all_of(table.rows.begin(), table.rows.end(),
-                    [&](const auto& row) { return row[i].text == table.rows[0][i].text; }))
+    if (table.columns[i].importance > 0 && table.columns[i].importance < kOfResults && is_constant(table, i))
       table.columns[i].importance = 1;
 }
 
@@ -362,6 +361,11 @@ RunList list_runs(const RunQuery& query) {
   devalue_constant_columns(list.brief);
   list.full = only_columns(list.full, table.full());
   return list;
+}
+
+bool is_constant(const TextTable& table, std::size_t column) {
+  return std::all_of(table.rows.begin(), table.rows.end(),
+                     [&](const auto& row) { return row[column].text == table.rows[0][column].text; });
 }
 
 std::vector<std::string> result_columns() {

@@ -36,6 +36,9 @@ RunList list_runs(const RunQuery& query);
 /// What columns are called: the results first, then every recipe field.
 std::vector<std::string> result_columns();
 
+/// Whether every row says the same there.
+bool is_constant(const TextTable& table, std::size_t column);
+
 /// Values as a line of blocks, from the smallest to the largest: "▁▃▅▇█". At most `cells` of them, the last
 /// value always among them; a space where there is no number.
 std::string sparkline(const std::vector<double>& values, std::size_t cells);
