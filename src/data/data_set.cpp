@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -14,7 +15,7 @@
 #include "base/quantities.h"
 #include "base/usage_error.h"
 #include "data/cifar.h"
-#include "data/jpeg.h"
+#include "data/picture.h"
 #include "data/synthetic.h"
 
 namespace sadam::data {
@@ -208,7 +209,7 @@ void decode_all(const Folder& folder, const CheckProgress& progress, std::vector
     const auto path = i < in_train ? folder.train.path(i) : folder.test.path(i - in_train);
     std::string problem;
     try {
-      decode_jpeg_file(path);
+      decode_picture_file(path);
       return;
     } catch (const Error& error) {
       problem = error.what();
@@ -289,6 +290,19 @@ DataSet open_data_set(const DataRequest& request) {
                             [&](const Folder& folder) { return open_folder(request, folder, pixels); },
                             [&](const KnownSet& set) { return open_synthetic(request, set, pixels); }},
                     content_of(request.name, request.root));
+}
+
+std::size_t own_pixels(const std::string& name) {
+  const auto usual = shape_of(name).pixels;
+  const auto path = path_in_name(name);
+  if (!path) return usual;
+  std::optional<std::size_t> common;
+  for (const auto& file : some_pictures(*path / "train")) {
+    const auto size = decode_picture_file(file, Read::size);
+    if (size.width != size.height || size.width != common.value_or(size.width)) return usual;
+    common = size.width;
+  }
+  return common.value_or(usual);
 }
 
 Normalization imagenet_normalization() { return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}; }

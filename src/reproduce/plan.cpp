@@ -8,6 +8,7 @@
 #include "base/quantities.h"
 #include "base/text.h"
 #include "base/usage_error.h"
+#include "data/data_set.h"
 #include "train/recipe/source.h"
 
 namespace sadam::reproduce {
@@ -137,6 +138,9 @@ std::vector<PlannedRun> cells_of(const TableRecipe& table, const Request& reques
     cell.row = row;
     cell.source = std::make_shared<train::RecipeSource>(source_of(table, request, of, table.rows[row]));
     cell.recipe = resolve(*cell.source, table, of, table.rows[row]);
+    if (cell.recipe.data.pixels == 0 &&
+        data::path_in_name(cell.recipe.data.name))  // as begin_run() settles it
+      cell.recipe.data.pixels = static_cast<std::int64_t>(data::own_pixels(cell.recipe.data.name));
     cells.push_back(std::move(cell));
   }
   return cells;

@@ -21,7 +21,12 @@ Recipe recipe_in(const Position& position) {
 }
 
 void check_recipe(const RunPaths& paths, const Recipe& recipe, const Position& position) {
-  const auto found = differences(recipe_in(position), recipe);
+  auto found = differences(recipe_in(position), recipe);
+  // A folder of images may be moved: what it holds is looked at when it is opened.
+  std::erase_if(found, [](const Difference& each) {
+    return each.field == "data.name" && each.first.starts_with("\"folder:") &&
+           each.second.starts_with("\"folder:");
+  });
   if (found.empty()) return;
   const auto& one = found.front();
   throw Error(fmt::format(

@@ -122,6 +122,8 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   recipe.train.threads = use_threads(recipe.train.threads);
   device_named(recipe.train.device);
   settle_control(recipe);
+  if (recipe.data.pixels == 0 && data::path_in_name(recipe.data.name))
+    recipe.data.pixels = static_cast<std::int64_t>(data::own_pixels(recipe.data.name));
   // What does not go together is refused before there is a folder.
   const auto images = data.open(recipe.data);
   make_network(recipe, images, LastLayer::may_be_replaced);

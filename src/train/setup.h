@@ -59,7 +59,7 @@ int use_threads(std::int64_t threads);
 std::string libtorch_version();
 
 /// Makes the folder of a new run and writes its recipe, complete with everything that is now settled
-/// (threads, the brake of a `matched` control), and with the versions it runs on. Nothing is trained yet.
+/// (threads, the size of images in a folder, the brake of a `matched` control), and with the versions it runs on. Nothing is trained yet.
 /// Data, weights and recipe that do not go together are refused before the folder is made.
 RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data);
 

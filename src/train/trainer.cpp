@@ -151,6 +151,12 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   test_feed_ = open_feed(data_.test, loader_options(recipe_, data_, false), device);
   const auto batches = train_feed_->batches();
   length_ = {(batches + recipe_.train.accumulate - 1) / recipe_.train.accumulate, recipe_.train.epochs};
+  if (position_.step() != position_.epoch * length_.steps_per_epoch + position_.this_epoch.steps)
+    throw Error(
+        fmt::format("{} has another number of images than when the run was stopped: put the right data back, "
+                    "or start the "
+                    "run anew (sadam train {}).",
+                    recipe_.data.name, paths_.recipe().string()));
   position_.recipe = to_toml(recipe_);
   tensorboard_.emplace(paths_.tensorboard_file(), position_.tensorboard.bytes);
   events_.emplace(paths_.events(), position_.events.bytes);
@@ -165,12 +171,11 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
 }
 
 Outcome Run::go() {
-  progress_.start(paths_.folder.string(),
-                  {.epochs = length_.epochs,
-                   .steps_per_epoch = length_.steps_per_epoch,
-                   .steps_done = position_.step(),
-                   .pixels = static_cast<std::int64_t>(data_.train->pixels()),
-                   .steps_per_evaluation = steps_per_evaluation()});
+  progress_.start(paths_.folder.string(), {.epochs = length_.epochs,
+                                           .steps_per_epoch = length_.steps_per_epoch,
+                                           .steps_done = position_.step(),
+                                           .pixels = static_cast<std::int64_t>(data_.train->pixels()),
+                                           .steps_per_evaluation = steps_per_evaluation()});
   if (const auto sentence = warmup_beyond_the_run(recipe_.schedule, length_); !sentence.empty())
     progress_.warn(sentence);
   if (const auto least = std::max(recipe_.watch.chatter, kLeastBlocks * recipe_.watch.regimes);

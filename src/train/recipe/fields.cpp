@@ -318,6 +318,8 @@ const std::vector<Field>& recipe_fields() {
 
 namespace {
 
+bool is_folder(const std::string& data) { return data.starts_with("folder:"); }
+
 bool may_change(const std::string& field) {
   constexpr std::array<std::string_view, 3> kFields = {"title", "data.root", "train.checkpoint_every"};
   return std::find(kFields.begin(), kFields.end(), field) != kFields.end();
@@ -328,6 +330,9 @@ bool may_change(const std::string& field) {
 std::vector<Difference> differences(const Recipe& first, const Recipe& second) {
   auto a = first;  // the table hands out places to write to
   auto b = second;
+  // Runs of older versions say 0 where they scaled the images of a folder to 224 pixels.
+  for (auto* const recipe : {&a, &b})
+    if (recipe->data.pixels == 0 && is_folder(recipe->data.name)) recipe->data.pixels = 224;
   std::vector<Difference> found;
   for (const auto& row : field_table()) {
     const auto name = row.name();
