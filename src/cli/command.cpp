@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <sstream>
 #include <system_error>
 
@@ -112,6 +113,32 @@ std::filesystem::path output_target(const std::string& name, const char* option)
     throw Error(fmt::format("there is no folder {} for {}: make it, or name another file.",
                             base::in_quotes(folder.string()), option));
   return file;
+}
+
+void add_seed_option(CLI::App& command, std::uint64_t& seed) {
+  command.add_option("--seed", seed, "Seeds every random draw")
+      ->capture_default_str()
+      ->check([](const std::string& text) {
+        return text.starts_with('-') ? "must be 0 or more" : std::string();
+      });
+}
+
+void add_csv_option(CLI::App& command, std::string& file) {
+  not_empty(command.add_option("--csv", file, "Also writes every number to this file")->type_name("FILE"),
+            "name a file, or leave it out");
+}
+
+void WorkLine::say(const std::string& what) const {
+  if (!live_) return;
+  const auto room = std::max<std::size_t>(base::terminal_columns(stderr), 8) - 3;
+  std::string shown = what;
+  while (base::display_width(shown) > room)
+    shown.resize(shown.rfind(' ') == std::string::npos ? room : shown.rfind(' '));
+  std::cerr << base::kClearBelow << shown << " …" << base::kBackToStart << std::flush;
+}
+
+void WorkLine::clear() const {
+  if (live_) std::cerr << base::kClearBelow << std::flush;
 }
 
 }  // namespace sadam::cli

@@ -10,10 +10,14 @@
 #include <atomic>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <iosfwd>
 #include <memory>
 #include <string>
+
+#include "base/terminal.h"
 
 namespace sadam::cli {
 
@@ -64,6 +68,25 @@ std::filesystem::path output_target(const std::string& name, const char* option)
 
 /// The columns of the terminal behind the standard output; 0, for no limit, where it goes elsewhere.
 std::size_t output_width();
+
+/// --seed and --csv of long work in the lab.
+void add_seed_option(CLI::App& command, std::uint64_t& seed);
+void add_csv_option(CLI::App& command, std::string& file);
+
+/// The line that says what is being worked on; on a terminal only, and gone when it is done.
+class WorkLine {
+ public:
+  WorkLine() : live_(base::is_live(stderr)) {}
+  ~WorkLine() { clear(); }
+  WorkLine(const WorkLine&) = delete;
+  WorkLine& operator=(const WorkLine&) = delete;
+
+  void say(const std::string& what) const;
+  void clear() const;
+
+ private:
+  bool live_;
+};
 
 /// Ctrl-C as a flag that long work looks at. While it lives, SIGINT, SIGTERM and SIGHUP set `flag()` and
 /// nothing else; a second SIGINT or SIGTERM ends the program at once. (A terminal that closes may send SIGHUP
