@@ -19,6 +19,7 @@ struct ReproduceArguments {
   std::vector<std::string> seeds;
   std::int64_t epochs = 0;
   bool no_controls = false;
+  std::vector<std::string> controls;
   bool plan_only = false;
   bool show = false;
   bool quiet = false;
@@ -29,7 +30,8 @@ struct ReproduceArguments {
   /// `request`, with what the flags say.
   reproduce::Request full_request() const {
     auto full = request;
-    full.controls = !no_controls;
+    if (no_controls || !controls.empty()) full.controls.clear();
+    for (const auto& name : controls) full.controls.push_back(reproduce::control_named(name));
     if (epochs > 0) full.epochs = epochs;
     for (const auto& list : seeds)
       for (const auto seed : reproduce::seeds_in(list)) full.seeds.push_back(seed);

@@ -95,6 +95,20 @@ TEST(Plan, TheBatchNormControlProbesAsTheAuthorsDoAndNeverBrakes) {
   EXPECT_EQ(find_run(plan, "runs/table3/imagewoof/batch-norm-k2.matched/seed-42"), nullptr);
 }
 
+TEST(Plan, OnlySomeControlsMayBeAskedFor) {
+  Request request;
+  request.only = {"cifar100/sadam-k2"};
+  request.seeds = {7};
+  EXPECT_EQ(make_plan(find_table("table1"), request).runs.size(), 4U);
+  request.controls = {Control::matched};
+  const auto plan = make_plan(find_table("table1"), request);
+  ASSERT_EQ(plan.runs.size(), 2U);
+  EXPECT_EQ(plan.runs[1].control, Control::matched);
+  request.controls = {control_named("cosine")};
+  EXPECT_EQ(make_plan(find_table("table1"), request).runs.back().control, Control::cosine);
+  EXPECT_NE(refusal([] { control_named("mached"); }).find("did you mean 'matched'?"), std::string::npos);
+}
+
 TEST(Plan, EverySAdamRowHasItsControlsAfterItAndEachColumnOneCosine) {
   Request request;
   request.only = {"cifar100"};
