@@ -19,6 +19,8 @@ constexpr const char* kEvalHelp = R"(Evaluates the last checkpoint of a run, or 
 
   sadam eval first
       a run, by its name below --root or by its folder
+  sadam eval first --best
+      its checkpoint of the best epoch
   sadam eval --weights first.safetensors
       a file that 'sadam export' wrote
   sadam eval --weights resnet18.safetensors --set model.name=resnet18 \
@@ -37,7 +39,8 @@ void evaluate_now(const EvalArguments& arguments) {
   const StopSignal stop;
   const auto [paths, recipe] = arguments.model.find("eval");
   const bool has_run = !paths.folder.empty();
-  const auto evaluation = train::evaluate_run(paths, recipe, &StopSignal::flag());
+  const auto evaluation = train::evaluate_run(paths, recipe, &StopSignal::flag(),
+                                              {.best = arguments.model.best, .said = &std::cerr});
   if (!evaluation) throw Interrupted();
   const auto& result = *evaluation;
   if (!std::isfinite(result.loss))

@@ -69,7 +69,9 @@ std::optional<double> residual_of(const StepSummary& summary) {
 // A run that is under way.
 class Run {
  public:
-  Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved);
+  /// `before`: what has happened until the checkpoint.
+  Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved,
+      EventFile before);
   Outcome go();
 
  private:
@@ -86,6 +88,8 @@ class Run {
     return position_.this_epoch.steps + static_cast<std::int64_t>(pending_.size());
   }
   void save();
+  /// The checkpoint of an epoch that was just saved, if it is the best so far.
+  void keep_if_best(const EpochEvent& event);
   bool checkpoint_is_due() const;
   void note(const std::string& text);
 
@@ -111,10 +115,12 @@ class Run {
   std::deque<double> pending_;      // learning rates of the steps whose events are to be written
   std::optional<Deterministic> deterministic_;
   std::optional<TrainingPrecision> precision_;
+  double best_accuracy_ = -1;  // on the test set, by the events
   Clock::time_point saved_at_ = Clock::now();
 };
 
-Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved)
+Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved,
+         EventFile before)
     : paths_(folder.paths()), options_(options), recipe_(std::move(recipe)) {
   use_threads(recipe_.train.threads);
   const auto device = device_named(recipe_.train.device);
@@ -139,7 +145,12 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
     try {
       position_ = load_checkpoint(saved->file, network_->module(), *training_);
     } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}", paths_.checkpoint().string(), error.what()));
+      throw Error(fmt::format("{}: {}", saved->path.string(), error.what()));
+    }
+    if (!saved->instead.empty()) {
+      progress_.warn(saved->instead);
+      // What is kept as the one before the last is then this one, not the damaged one.
+      base::name_also(saved->path, paths_.checkpoint());
     }
   } else if (const auto steps = steps_without_checkpoint(paths_); steps > 0) {
     progress_.warn(
@@ -156,8 +167,9 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   if (recipe_.watch.regimes > 0) {
     regimes_.emplace(recipe_.watch.regimes);
     // What it has seen is in the events: it goes on as if it had never stopped.
-    for (const auto& step : read_events(paths_.events()).steps) regimes_->add(step);
+    for (const auto& step : before.steps) regimes_->add(step);
   }
+  if (const auto* const best = best_of(before.epochs)) best_accuracy_ = best->test_accuracy;
   if (!network.replaced.empty())
     note(fmt::format("the last layer starts anew, because {} has one for other classes",
                      recipe_.model.weights));
@@ -298,6 +310,7 @@ bool Run::finish_epoch() {
   tensorboard_->scalar("test/loss", event.step, event.test_loss, now);
   tensorboard_->scalar("test/accuracy", event.step, event.test_accuracy, now);
   save();
+  keep_if_best(event);
   progress_.epoch(event, counts);
   if (position_.epoch == length_.epochs) {
     for (const auto& sentence : sentences(position_.run)) progress_.warn(sentence);
@@ -322,9 +335,31 @@ void Run::save() {
   write_events(true);
   position_.events = events_->sync();
   position_.tensorboard = tensorboard_->sync();
-  base::write_file_atomically(paths_.checkpoint(),
-                              make_checkpoint(position_, network_->module(), *training_));
+  base::write_file_and_keep_previous(paths_.checkpoint(),
+                                     make_checkpoint(position_, network_->module(), *training_),
+                                     paths_.previous_checkpoint());
   saved_at_ = Clock::now();
+}
+
+// A run that is killed before it gets here does it when it is resumed (keep_best).
+void Run::keep_if_best(const EpochEvent& event) {
+  if (!(event.test_accuracy > best_accuracy_)) return;
+  best_accuracy_ = event.test_accuracy;
+  base::name_also(paths_.checkpoint(), paths_.best_checkpoint());
+}
+
+// What happened until a checkpoint was made.
+EventFile events_until(const Position& position, const RunPaths& paths) {
+  const auto bytes = base::read_file(paths.events());
+  return read_events(std::span(bytes).first(static_cast<std::size_t>(position.events.bytes)));
+}
+
+// A checkpoint at the end of the best epoch is that of the best epoch.
+void keep_best(const SavedRun& saved, const EventFile& events, const RunPaths& paths) {
+  const auto* const best = best_of(events.epochs);
+  const auto& position = saved.position;
+  if (best != nullptr && best->epoch == position.epoch && position.this_epoch.steps == 0)
+    base::name_also(saved.path, paths.best_checkpoint());
 }
 
 }  // namespace
@@ -333,14 +368,18 @@ Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
   const auto& paths = folder.paths();
   const auto recipe = recipe_of(paths);
   auto saved = read_checkpoint(paths, recipe);
+  EventFile before;
   if (saved) {
     check_event_files(paths, saved->position);
+    before = events_until(saved->position, paths);
+    keep_best(*saved, before, paths);
     if (saved->position.epoch >= recipe.train.epochs) return Outcome::was_finished;
   }
   std::optional<ShownWarnings> warnings;
   if (options.progress != nullptr) warnings.emplace(*options.progress);
   return within_memory([&] {
-    Run run(folder, options, recipe, std::move(saved));  // the file's bytes go with the constructor
+    Run run(folder, options, recipe, std::move(saved),
+            std::move(before));  // the file's bytes go with the constructor
     return run.go();
   });
 }

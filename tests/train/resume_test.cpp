@@ -128,6 +128,7 @@ TEST_F(ResumeTest, WithoutACheckpointItSaysThatItStartsAgainAndEndsAsAWholeOne) 
   EXPECT_EQ(continue_run(RunFolder::open(whole.folder), {}), Outcome::finished);
   const auto paths = stopped_run("killed", tiny_recipe());
   fs::remove(paths.checkpoint());
+  fs::remove(paths.previous_checkpoint());
   // Killed before its first checkpoint: within the first epoch, or while that was being saved.
   auto lines = text_of_file(paths.events());
   lines.resize(lines.find("\"step\":4,"));
@@ -145,6 +146,7 @@ TEST_F(ResumeTest, ACheckpointThatWasThereAndIsGoneIsMissed) {
   const auto paths = stopped_run("a", tiny_recipe());
   ASSERT_EQ(continue_run(RunFolder::open(paths.folder), {}), Outcome::finished);
   fs::remove(paths.checkpoint());
+  fs::remove(paths.previous_checkpoint());
   EXPECT_NE(refused(paths).find("checkpoint.pt is gone, and"), std::string::npos);
 }
 

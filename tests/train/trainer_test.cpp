@@ -336,6 +336,7 @@ TEST(Trainer, ADamagedCheckpointIsNamedAndNothingIsOverwritten) {
   EXPECT_EQ(continue_run(made, {}), Outcome::finished);
   const auto checkpoint = made.paths().checkpoint();
   std::filesystem::resize_file(checkpoint, std::filesystem::file_size(checkpoint) / 2);
+  std::filesystem::remove(made.paths().previous_checkpoint());
   const auto events = std::filesystem::file_size(made.paths().events());
   EXPECT_TRUE(says(refusal([&] { continue_run(made, {}); }), "checkpoint.pt"));
   EXPECT_EQ(std::filesystem::file_size(made.paths().events()), events);

@@ -134,6 +134,13 @@ EventFile read_events(const std::filesystem::path& path) {
   }
 }
 
+const EpochEvent* best_of(const std::vector<EpochEvent>& epochs) {
+  const EpochEvent* best = nullptr;
+  for (const auto& epoch : epochs)  // a NaN is never the best
+    if (epoch.test_accuracy > (best == nullptr ? -1 : best->test_accuracy)) best = &epoch;
+  return best;
+}
+
 void EventWriter::write(const Event& event) {
   const auto line = to_line(event);
   file_.append(std::as_bytes(std::span(line)));

@@ -92,6 +92,9 @@ struct EventFile {
 EventFile read_events(std::span<const std::byte> bytes);
 EventFile read_events(const std::filesystem::path& path);
 
+/// The epoch of the highest test accuracy, the first of equals; null if there is none.
+const EpochEvent* best_of(const std::vector<EpochEvent>& epochs);
+
 /// Appends events. Throws an Error that names the file when the disk is full or the folder cannot be written.
 class EventWriter {
  public:
