@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -26,6 +27,8 @@ its results step by step, and a checkpoint to go on from.
   sadam train --set data.name=cifar100 --set optimizer.name=adamw
   sadam train --resume first
       goes on where the run was stopped or killed
+  sadam train --resume first --set train.epochs=20
+      goes on for more epochs than it was told at first
 
 Ctrl-C saves the run and leaves; so do SIGTERM and SIGHUP. A run goes on with
 the recipe it was saved with: only title, data.root and train.checkpoint_every
@@ -52,7 +55,15 @@ std::filesystem::path free_folder(const std::filesystem::path& root, const train
 }
 
 train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& data) {
-  if (!arguments.resume.name.empty()) return train::RunFolder::open(arguments.resume.find().folder);
+  if (!arguments.resume.name.empty()) {
+    auto folder = train::RunFolder::open(arguments.resume.find().folder);
+    if (!arguments.recipe.sets.empty()) {
+      train::RecipeSource source;
+      source.add_file(folder.paths().recipe());
+      train::change_epochs(folder, arguments.recipe.resolve(std::move(source)).train.epochs);
+    }
+    return folder;
+  }
   if (!arguments.name.empty()) check_run_name(arguments.name);
   const auto recipe = arguments.recipe.resolve();
   const std::filesystem::path root = arguments.resume.root;
@@ -67,12 +78,17 @@ train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& da
   }
 }
 
+bool is_about_epochs(const std::string& assignment) {
+  return assignment.substr(0, assignment.find('=')) == "train.epochs";
+}
+
 void train_now(const TrainArguments& arguments) {
   if (!arguments.resume.name.empty() &&
-      (!arguments.recipe.file.empty() || !arguments.recipe.sets.empty() || !arguments.name.empty()))
+      (!arguments.recipe.file.empty() || !arguments.name.empty() ||
+       !std::all_of(arguments.recipe.sets.begin(), arguments.recipe.sets.end(), is_about_epochs)))
     throw UsageError(
-        "--resume goes on with the recipe of the run: leave out the recipe, --set, --device, --deterministic "
-        "and --name.");
+        "--resume goes on with the recipe of the run: leave out the recipe, --device, --deterministic, "
+        "--name and every --set but that of train.epochs.");
   const StopSignal stop;
   train::DataSets data;
   const auto folder = folder_for(arguments, data);

@@ -101,8 +101,9 @@ void check_whether_it_goes_on(RunSummary& run, const train::RunPaths& paths) {
       run.state = RunState::damaged;
       throw;
     }
-    train::check_event_files(paths, saved->position);
+    run.problem = saved->instead;
   } catch (const Error& error) {
+    if (run.state != RunState::damaged) run.state = RunState::stuck;
     run.problem = error.what();
   }
 }
@@ -149,6 +150,8 @@ std::string_view to_string(RunState state) {
       return "running";
     case RunState::stopped:
       return "stopped";
+    case RunState::stuck:
+      return "stuck";
     case RunState::damaged:
       return "damaged";
   }

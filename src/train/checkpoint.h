@@ -49,9 +49,9 @@ std::optional<SavedRun> read_checkpoint(const RunPaths& paths, const Recipe& rec
 /// it is not of the epoch that is the best by the run's events.
 SavedRun read_best_checkpoint(const RunPaths& paths, const Recipe& recipe);
 
-/// Throws an Error that names the file if events.jsonl or the TensorBoard file is not what it was when the
-/// checkpoint was made.
-void check_event_files(const RunPaths& paths, const Position& position);
+/// Throws a UsageError if a run that stands there cannot have as many epochs as `recipe` says, because its
+/// steps would have been others from the first on, or because it has begun more.
+void check_epochs(const Position& position, const Recipe& recipe);
 
 /// How many steps a run without a checkpoint has taken, all of which it has to take again: it was killed
 /// before its first one. Throws an Error if its events show that there was a checkpoint.

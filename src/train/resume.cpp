@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/quantities.h"
+#include "base/usage_error.h"
 #include "train/checkpoint.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"
@@ -22,8 +24,10 @@ Recipe recipe_in(const Position& position) {
 }
 
 void check_recipe(const RunPaths& paths, const Recipe& recipe, const Position& position) {
-  const auto found = differences(recipe_in(position), recipe);
-  if (found.empty()) return;
+  auto made_with = recipe_in(position);
+  made_with.train.epochs = recipe.train.epochs;  // may be another, within limits
+  const auto found = differences(made_with, recipe);
+  if (found.empty()) return check_epochs(position, recipe);
   const auto& one = found.front();
   throw Error(fmt::format(
       "it was made with {} = {}, and {} says {}{}: put the right file back, or train another run.", one.field,
@@ -116,9 +120,27 @@ SavedRun read_best_checkpoint(const RunPaths& paths, const Recipe& recipe) {
   return saved;
 }
 
-void check_event_files(const RunPaths& paths, const Position& position) {
-  check_unchanged_since(position.events, paths.events());
-  check_unchanged_since(position.tensorboard, paths.tensorboard_file());
+void check_epochs(const Position& position, const Recipe& recipe) {
+  const auto before = recipe_in(position).train.epochs;
+  const auto wanted = recipe.train.epochs;
+  if (wanted == before) return;
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(fmt::format("train.epochs cannot go from {} to {}, because {}.", before, wanted, why));
+  };
+  if (value_named<Schedule>(recipe.schedule.name, "schedule.name") == Schedule::cosine)
+    refuse(fmt::format(
+        "the schedule 'cosine' spans all epochs and all learning rates would have been others: train another "
+        "run with --set train.epochs={}",
+        wanted));
+  if (const auto kind = control_of(recipe); kind == Control::matched || kind == Control::shuffled)
+    refuse(
+        fmt::format("a '{}' control has the brakes of a run of {} epochs: train another run of S-Adam and "
+                    "another control",
+                    recipe.control.kind, before));
+  const auto begun = position.epoch + (position.this_epoch.steps > 0 ? 1 : 0);
+  if (wanted < begun)
+    refuse(fmt::format("{} are begun: ask for at least {}",
+                       base::counted(static_cast<std::uint64_t>(begun), "epoch"), begun));
 }
 
 std::int64_t steps_without_checkpoint(const RunPaths& paths) {

@@ -7,29 +7,75 @@
 #include <torch/nn/module.h>
 #include <torch/version.h>
 
+#include <fmt/ranges.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/file.h"
 #include "base/usage_error.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
 #include "nn/weights/read_weights.h"
+#include "train/checkpoint.h"
 #include "train/device.h"
+#include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 #include "train/schedule.h"
 
 namespace sadam::train {
 namespace {
 
+std::string in_toml(std::string text) { return to_toml(Slot(&text)); }
+
+// "2026-02-28T23:59:59Z".
+std::string now_utc() {
+  const auto now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, sizeof "2026-02-28T23:59:59Z"> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%FT%TZ", &parts)};
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+// A word of a command line, so that a shell reads it back.
+std::string in_shell(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
+}
+
+// What this process was started with; "" where the system does not say.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');)
+    words.push_back(in_shell(words.empty() ? std::filesystem::path(word).filename().string() : word));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 // What run.toml says beside the recipe.
 std::string run_table(const Recipe& recipe) {
   return fmt::format(
-      "\n# Where it ran.\n[run]\nsadam = \"{}\"\nlibtorch = \"{}\"\ndevice = \"{}\"\nthreads = {}\n",
-      SADAM_VERSION, libtorch_version(), description_of(device_named(recipe.train.device)),
-      recipe.train.threads);
+      "\n# Where it ran.\n[run]\nsadam = {}\nlibtorch = {}\ndevice = {}\nthreads = {}\nstarted = "
+      "{}\nhost = {}\ncommand = {}\n",
+      in_toml(SADAM_VERSION), in_toml(libtorch_version()),
+      in_toml(description_of(device_named(recipe.train.device))), recipe.train.threads, in_toml(now_utc()),
+      in_toml(host_name()), in_toml(command_line()));
 }
 
 }  // namespace
@@ -130,6 +176,25 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   auto made = RunFolder::create(folder);
   base::write_file_atomically(made.paths().recipe(), to_toml(recipe) + run_table(recipe));
   return made;
+}
+
+void change_epochs(const RunFolder& folder, std::int64_t epochs) {
+  const auto& paths = folder.paths();
+  auto recipe = recipe_of(paths);
+  const auto before = std::exchange(recipe.train.epochs, epochs);
+  if (before == epochs) return;
+  if (const auto saved = read_checkpoint(paths, recipe_of(paths))) check_epochs(saved->position, recipe);
+  const auto bytes = base::read_file(paths.recipe());
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto line = fmt::format("\nepochs = {}\n", before);
+  if (const auto at = text.find(line); at != std::string::npos)
+    text.replace(at, line.size(), fmt::format("\nepochs = {}\n", epochs));
+  RecipeSource changed;
+  changed.add_text(text, paths.recipe().string());
+  if (changed.resolve() != recipe)  // somebody wrote it otherwise
+    throw UsageError(
+        fmt::format("set epochs to {} in {}, and go on without --set.", epochs, paths.recipe().string()));
+  base::write_file_atomically(paths.recipe(), text);
 }
 
 }  // namespace sadam::train

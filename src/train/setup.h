@@ -63,4 +63,8 @@ std::string libtorch_version();
 /// Data, weights and recipe that do not go together are refused before the folder is made.
 RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data);
 
+/// Gives a run another number of epochs, in its run.toml. Throws a UsageError, and changes nothing, where
+/// that would not be the run that it would have been with them from the start.
+void change_epochs(const RunFolder& folder, std::int64_t epochs);
+
 }  // namespace sadam::train

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <sadam/error.h>
 
+#include <cstring>
+#include <set>
 #include <sstream>
 
 #include "nn/classifier.h"
@@ -201,6 +203,143 @@ TEST_F(KeepTest, ARunWithoutABestSaysTheWayOut) {
   const auto new_run = begin_run(folder_ / "new", small_recipe(), data);
   EXPECT_TRUE(says(refusal([&] { export_run(new_run.paths(), small_recipe(), kBest); }),
                    "has no best epoch yet: train it for an epoch (sadam train --resume "));
+}
+
+// ---- another number of epochs -----------------------------------------------------------------------------
+
+class EpochsTest : public KeepTest {
+ protected:
+  static void change(const RunPaths& paths, std::int64_t epochs) {
+    change_epochs(RunFolder::open(paths.folder), epochs);
+  }
+  // The sentence; run.toml is as it was.
+  static std::string refused(const RunPaths& paths, std::int64_t epochs) {
+    const auto before = text_of_file(paths.recipe());
+    auto sentence = refusal([&] { change(paths, epochs); });
+    EXPECT_EQ(text_of_file(paths.recipe()), before);
+    return sentence;
+  }
+};
+
+TEST_F(EpochsTest, ARunThatIsExtendedEqualsOneThatWasToldSoAtOnce) {
+  auto recipe = small_recipe(4);
+  recipe.watch.chatter = 3;
+  recipe.watch.regimes = 1;
+  recipe.schedule.name = "step";
+  recipe.schedule.warmup = 3;
+  const auto long_run = finished_run("long", recipe);
+  recipe.train.epochs = 2;
+  const auto finished = finished_run("finished", recipe);
+  const auto stopped = stopped_run("stopped", recipe);
+  for (const auto& paths : {finished, stopped}) {
+    const auto run_table = text_of_file(paths.recipe()).substr(text_of_file(paths.recipe()).find("[run]"));
+    change(paths, 4);
+    EXPECT_EQ(recipe_of(paths).train.epochs, 4);
+    EXPECT_TRUE(text_of_file(paths.recipe()).ends_with(run_table));
+    resume(paths);
+    expect_same_runs(paths, long_run);
+  }
+}
+
+TEST_F(EpochsTest, ARunThatIsShortenedEqualsOneThatWasToldSoAtOnce) {
+  const auto short_run = finished_run("short", small_recipe(2));
+  const auto paths = stopped_run("stopped", small_recipe(3));
+  change(paths, 2);
+  resume(paths);
+  expect_same_runs(paths, short_run);
+}
+
+// Killed after run.toml was written, it goes on with what that says; killed before, with what it was told.
+TEST_F(EpochsTest, ARunKilledBetweenRecipeAndCheckpointGoesOn) {
+  const auto long_run = finished_run("long", small_recipe(3));
+  const auto paths = finished_run("short", small_recipe(2));
+  change(paths, 3);
+  change(paths, 2);
+  EXPECT_EQ(resume(paths, Outcome::was_finished), "");
+  change(paths, 3);
+  resume(paths);
+  expect_same_runs(paths, long_run);
+}
+
+TEST_F(EpochsTest, WhatDependsOnTheirNumberIsRefusedWithTheReason) {
+  auto recipe = small_recipe(3);
+  recipe.schedule.name = "cosine";
+  EXPECT_EQ(refused(stopped_run("cosine", recipe), 4),
+            "train.epochs cannot go from 3 to 4, because the schedule 'cosine' spans all epochs and all "
+            "learning rates would have been others: train another run with --set train.epochs=4.");
+  const auto braked = finished_run("braked", small_recipe(3));
+  recipe = small_recipe(3);
+  recipe.optimizer.name = "adamw";
+  recipe.control.run = braked.folder.string();
+  for (const std::string kind : {"matched", "shuffled"}) {
+    recipe.control.kind = kind;
+    EXPECT_TRUE(says(refused(finished_run(kind, recipe), 4),
+                     "because a '" + kind + "' control has the brakes of a run of 3 epochs: "));
+  }
+}
+
+TEST_F(EpochsTest, FewerThanAreBegunAreRefused) {
+  const auto paths = stopped_run("a");
+  EXPECT_EQ(refused(paths, 1),
+            "train.epochs cannot go from 3 to 1, because 2 epochs are begun: ask for at least 2.");
+}
+
+TEST_F(EpochsTest, ARecipeThatWasChangedByHandIsHeldToTheSame) {
+  auto recipe = small_recipe(3);
+  recipe.schedule.name = "cosine";
+  const auto paths = stopped_run("a", recipe);
+  auto text = text_of_file(paths.recipe());
+  write_text(paths.recipe(), text.replace(text.find("epochs = 3"), 10, "epochs = 5"));
+  EXPECT_TRUE(says(refusal([&] { resume(paths); }), "checkpoint.pt: train.epochs cannot go from 3 to 5"));
+}
+
+// ---- TensorBoard ------------------------------------------------------------------------------------------
+
+// Tags, steps and values as they lie in a record; the times, which the system's clock gives, are blanked out.
+std::multiset<std::string> points_in(const RunPaths& paths) {
+  const auto file = text_of_file(paths.tensorboard_file());
+  std::multiset<std::string> points;
+  for (std::size_t at = 0; at < file.size();) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, file.data() + at, sizeof length);
+    constexpr std::size_t kHead = 12;
+    constexpr std::size_t kTime = 9;
+    auto record = file.substr(at + kHead + kTime, length - kTime);
+    const bool varies = record.find("step_seconds") != std::string::npos ||
+                        record.find("_hparams_") != std::string::npos;  // times
+    if (!varies) points.insert(std::move(record));
+    at += kHead + length + 4;
+  }
+  return points;
+}
+
+TEST_F(KeepTest, ALostTensorBoardFileIsMadeAnew) {
+  auto recipe = small_recipe(3);
+  recipe.watch.chatter = 3;
+  const auto whole = finished_run("whole", recipe);
+  const auto points = points_in(whole);
+  EXPECT_GT(points.size(), 12U * 4 + 3 * 3 + 4 * 2);
+  const auto made_anew = [](const RunPaths& paths) {
+    return paths.tensorboard_file().string() + " is damaged or gone: it is made anew from events.jsonl.\n";
+  };
+  const auto lost = stopped_run("lost", recipe);
+  fs::remove(lost.tensorboard_file());
+  fs::remove(lost.tensorboard());
+  EXPECT_EQ(resume(lost), made_anew(lost));
+  EXPECT_EQ(points_in(lost), points);
+
+  const auto damaged = stopped_run("damaged", recipe);
+  auto file = text_of_file(damaged.tensorboard_file());
+  file[file.size() / 2] ^= 1;
+  write_text(damaged.tensorboard_file(), file);
+  EXPECT_EQ(resume(damaged), made_anew(damaged));
+  EXPECT_EQ(points_in(damaged), points);
+
+  // Of a finished run too; and after that nothing is wrong.
+  write_text(damaged.tensorboard_file(), "");
+  EXPECT_EQ(resume(damaged, Outcome::was_finished), made_anew(damaged));
+  EXPECT_EQ(points_in(damaged), points);
+  EXPECT_EQ(resume(damaged, Outcome::was_finished), "");
 }
 
 // As every run from before.

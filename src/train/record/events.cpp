@@ -47,6 +47,8 @@ void visit_fields(AnyEvent& event, const Visit& visit) {
     visit("non_finite_probes", event.non_finite_probes);
     visit("probe_seconds", event.probe_seconds);
     visit("residual", event.residual);
+    visit("group_lgi", event.group_lgi);
+    visit("group_brakes", event.group_brakes);
   } else if constexpr (std::is_same_v<Kind, EpochEvent>) {
     visit("epoch", event.epoch);
     visit("step", event.step);
