@@ -10,6 +10,7 @@
 #include "base/quantities.h"
 #include "cli/command.h"
 #include "cli/model_argument.h"
+#include "report/text_table.h"
 #include "train/trained_run.h"
 
 namespace sadam::cli {
@@ -32,8 +33,34 @@ either.)";
 
 struct EvalArguments {
   ModelArgument model;
+  bool per_class = false;
   bool json = false;
 };
+
+double accuracy_of(const train::Evaluation::OfClass& of_class) {
+  return static_cast<double>(of_class.right) / static_cast<double>(of_class.images);
+}
+
+// Classes without a test image are left out.
+nlohmann::json classes_as_json(const train::Evaluation& result) {
+  auto list = nlohmann::json::array();
+  for (std::size_t i = 0; i < result.classes.size(); ++i)
+    if (const auto& each = result.classes[i]; each.images > 0)
+      list.push_back({{"class", i}, {"images", each.images}, {"accuracy", base::percent(accuracy_of(each))}});
+  return list;
+}
+
+std::string classes_as_text(const train::Evaluation& result) {
+  report::TextTable table{{{"class", "class", report::Align::right},
+                           {"images", "images", report::Align::right},
+                           {"accuracy", "accuracy %", report::Align::right}},
+                          {}};
+  for (std::size_t i = 0; i < result.classes.size(); ++i)
+    if (const auto& each = result.classes[i]; each.images > 0)
+      table.add({report::Cell::count(static_cast<std::int64_t>(i)), report::Cell::count(each.images),
+                 report::Cell::number(100 * accuracy_of(each), 2)});
+  return to_text(table, output_width());
+}
 
 void evaluate_now(const EvalArguments& arguments) {
   const StopSignal stop;
@@ -51,16 +78,21 @@ void evaluate_now(const EvalArguments& arguments) {
   if (arguments.json) {
     nlohmann::json json = {
         {"accuracy", base::percent(result.accuracy)}, {"loss", result.loss}, {"images", result.images}};
+    if (result.top5_accuracy) json["top5_accuracy"] = base::percent(*result.top5_accuracy);
     if (has_run) json.update({{"step", result.step}, {"epoch", result.epoch}});
+    if (arguments.per_class) json["classes"] = classes_as_json(result);
     std::cout << json << '\n';
     return;
   }
-  std::cout << fmt::format("accuracy {:.2f} %, loss {}, on {} images of {}", 100 * result.accuracy,
-                           base::decimal(result.loss, 4), result.images, recipe.data.name);
+  std::cout << fmt::format("accuracy {:.2f} %", 100 * result.accuracy);
+  if (result.top5_accuracy) std::cout << fmt::format(", top-5 {:.2f} %", 100 * *result.top5_accuracy);
+  std::cout << fmt::format(", loss {}, on {} images of {}", base::decimal(result.loss, 4), result.images,
+                           recipe.data.name);
   if (has_run)
     std::cout << fmt::format(", after step {} (epoch {} of {} done)", result.step, result.epoch,
                              recipe.train.epochs);
   std::cout << '\n';
+  if (arguments.per_class) std::cout << '\n' << classes_as_text(result);
 }
 
 }  // namespace
@@ -69,6 +101,7 @@ void add_eval(CLI::App& app) {
   auto arguments = std::make_shared<EvalArguments>();
   auto& command = add_command(app, "eval", kEvalHelp);
   arguments->model.add_to(command);
+  command.add_flag("--per-class", arguments->per_class, "Shows the accuracy of every class too");
   command.add_flag("--json", arguments->json, "Prints JSON for other programs; accuracy in per cent");
   command.callback([arguments] { evaluate_now(*arguments); });
 }

@@ -32,7 +32,8 @@ its results step by step, and a checkpoint to go on from.
 
 Ctrl-C saves the run and leaves; so do SIGTERM and SIGHUP. A run goes on with
 the recipe it was saved with: only title, data.root and train.checkpoint_every
-may be changed in its run.toml meanwhile.)";
+may be changed in its run.toml meanwhile, and train.epochs where the schedule
+does not depend on it.)";
 
 struct TrainArguments {
   RecipeOptions recipe;

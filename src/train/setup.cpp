@@ -33,7 +33,17 @@
 namespace sadam::train {
 namespace {
 
-std::string in_toml(std::string text) { return to_toml(Slot(&text)); }
+// What a machine or a shell gave, which may be no UTF-8.
+std::string in_toml(std::string text) {
+  try {
+    RecipeSource().add_text(fmt::format("text = {}", to_toml(Slot(&text))), "");
+  } catch (const UsageError&) {
+    std::replace_if(
+        text.begin(), text.end(), [](char letter) { return static_cast<unsigned char>(letter) >= 0x80; },
+        '?');
+  }
+  return to_toml(Slot(&text));
+}
 
 // "2026-02-28T23:59:59Z".
 std::string now_utc() {

@@ -1,6 +1,7 @@
 #include "train/trained_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sadam/error.h>
 #include <torch/nn/module.h>
 #include <torch/utils.h>
@@ -77,7 +78,7 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
   const auto result = within_memory([&] {
     network.classifier->module().to(device);
     const auto feed = open_passing_feed(data.test, loader_options(settled, data, false), device);
-    return evaluate(*network.classifier, *feed, stop);
+    return evaluate(*network.classifier, *feed, stop, true);
   });
   if (!result) return std::nullopt;
   return RunEvaluation{*result, network.position.step(), network.position.epoch};
@@ -105,8 +106,14 @@ std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe,
                                   const CheckpointChoice& choice) {
   const auto data = DataSets().open(recipe.data);
   const auto network = network_of(paths, recipe, data, choice);
+  const auto [mean, deviation] = loader_options(recipe, data, false).normalization;
   return nn::export_safetensors(network.classifier->module(),
-                                {{"format", "pt"}, {kRecipeKey, to_toml(recipe)}});
+                                {{"format", "pt"},
+                                 {kRecipeKey, to_toml(recipe)},
+                                 {"mean", fmt::format("[{}]", fmt::join(mean, ", "))},
+                                 {"std", fmt::format("[{}]", fmt::join(deviation, ", "))},
+                                 {"pixels", fmt::format("{}", data.train->pixels())},
+                                 {"classes", fmt::format("{}", data.train->classes())}});
 }
 
 std::optional<Recipe> exported_recipe(const std::filesystem::path& path) {

@@ -40,7 +40,8 @@ struct NetworkAndBatch {
 NetworkAndBatch network_and_batch(const RunPaths& paths, const Recipe& recipe,
                                   const CheckpointChoice& choice = {});
 
-/// A checkpoint's weights as a safetensors file, with the recipe as metadata.
+/// A checkpoint's weights as a safetensors file. Its metadata are the recipe, and what images must be for the
+/// network: (byte/255 − mean)/std for red, green and blue, so many pixels wide and high.
 std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe,
                                   const CheckpointChoice& choice = {});
 

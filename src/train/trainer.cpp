@@ -293,7 +293,7 @@ void Run::write_event(const StepSummary& summary) {
   event.non_finite_probes = summary.non_finite_probes;
   event.probe_seconds = summary.probe_seconds;
   event.residual = residual_of(summary);
-  if (recipe_.optimizer.group_by_group) {
+  if (recipe_.optimizer.group_by_group && optimizer_of(recipe_) == OptimizerKind::sadam) {
     event.group_lgi = summary.group_lgi;
     event.group_brakes = summary.group_brakes;
   }

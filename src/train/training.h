@@ -93,10 +93,20 @@ struct Evaluation {
   double loss = 0;      ///< mean cross-entropy
   double accuracy = 0;  ///< between 0 and 1
   std::int64_t images = 0;
+
+  // In detail only.
+  struct OfClass {
+    std::int64_t images = 0;
+    std::int64_t right = 0;
+  };
+  std::optional<double> top5_accuracy;  ///< where there are more than five classes
+  std::vector<OfClass> classes;
 };
 
 /// Puts the network into evaluation mode and back into the mode it was in. Nothing if `stop` became true.
-std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop);
+/// `in_detail` waits for a GPU after every batch.
+std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop,
+                                   bool in_detail = false);
 
 /// Cross-entropy from logits in double: nearby float32 losses cannot be told apart otherwise.
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels);

@@ -80,7 +80,6 @@ TEST_F(KeepTest, ADamagedCheckpointIsNotTheEndOfARun) {
     write_text(file, bytes);
   });
   damage("gone", [](const fs::path& file) { fs::remove(file); });
-  damage("empty", [](const fs::path& file) { write_text(file, ""); });
 }
 
 TEST_F(KeepTest, TheOneBeforeTheLastIsNeverReplacedByADamagedOne) {
