@@ -79,6 +79,7 @@ train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& da
   }
 }
 
+// The one field that a run may be given anew.
 bool is_about_epochs(const std::string& assignment) {
   return assignment.substr(0, assignment.find('=')) == "train.epochs";
 }

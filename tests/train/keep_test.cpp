@@ -184,7 +184,7 @@ TEST_F(KeepTest, ARunThatGoesBackBeforeItsBestEpochEndsWithTheSameBest) {
 
 TEST_F(KeepTest, ABestThatIsNotOfTheseEventsIsRefusedWithTheWayOut) {
   const auto paths = stopped_run("a");
-  const auto other = finished_run("b");
+  const auto other = finished_run("b", small_recipe(1));  // the same steps, at another time
   fs::copy_file(other.best_checkpoint(), paths.best_checkpoint(), fs::copy_options::overwrite_existing);
   const auto sentence = refusal([&] { evaluate_run(paths, recipe_of(paths), nullptr, kBest); });
   EXPECT_TRUE(says(sentence, "best.pt is not of epoch 1, which is the best by"));
