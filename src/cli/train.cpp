@@ -61,7 +61,7 @@ train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& da
     if (!arguments.recipe.sets.empty()) {
       train::RecipeSource source;
       source.add_file(folder.paths().recipe());
-      train::change_epochs(folder, arguments.recipe.resolve(std::move(source)).train.epochs);
+      train::change_epochs(folder, arguments.recipe.resolve(source).train.epochs);
     }
     return folder;
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sadam/error.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <sstream>
