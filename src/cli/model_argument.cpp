@@ -65,6 +65,8 @@ void ModelArgument::add_to(CLI::App& command) {
             "name the file, or leave it out and give a run");
   command.add_flag("--ignore-recipe", ignore_recipe, "Ignores the recipe in the weight file")
       ->needs("--weights");
+  command.add_flag("--best", best, "The checkpoint of the best epoch instead of the last")
+      ->excludes("--weights");
   recipe.add_sets_to(command, "data.name=cifar10");
   run.add_root_to(command);
 }

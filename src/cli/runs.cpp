@@ -42,6 +42,7 @@ The state of a run:
   finished   its last epoch is done
   running    a process is working on it
   stopped    'sadam train --resume' goes on with it
+  stuck      its results are whole, but 'sadam train --resume' refuses it
   damaged    its recipe or its events are not whole
 
 --where and --sort take a field of the recipe, such as optimizer.probes

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "train/progress.h"
+#include "train/recipe/fields.h"
 #include "train/setup.h"
 #include "train/trainer.h"
 
@@ -26,10 +28,13 @@ its results step by step, and a checkpoint to go on from.
   sadam train --set data.name=cifar100 --set optimizer.name=adamw
   sadam train --resume first
       goes on where the run was stopped or killed
+  sadam train --resume first --set train.epochs=20
+      goes on for more epochs than it was told at first
 
 Ctrl-C saves the run and leaves; so do SIGTERM and SIGHUP. A run goes on with
-the recipe it was saved with: only title, data.root and train.checkpoint_every
-may be changed in its run.toml meanwhile.)";
+the recipe it was saved with. --set may change title, data.root,
+train.checkpoint_every, the folder: that its images were moved to, and
+train.epochs where the schedule does not depend on it.)";
 
 struct TrainArguments {
   RecipeOptions recipe;
@@ -52,7 +57,15 @@ std::filesystem::path free_folder(const std::filesystem::path& root, const train
 }
 
 train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& data) {
-  if (!arguments.resume.name.empty()) return train::RunFolder::open(arguments.resume.find().folder);
+  if (!arguments.resume.name.empty()) {
+    auto folder = train::RunFolder::open(arguments.resume.find().folder);
+    if (!arguments.recipe.sets.empty()) {
+      train::RecipeSource source;
+      source.add_file(folder.paths().recipe());
+      train::change_recipe(folder, arguments.recipe.resolve(source));
+    }
+    return folder;
+  }
   if (!arguments.name.empty()) check_run_name(arguments.name);
   const auto recipe = arguments.recipe.resolve();
   const std::filesystem::path root = arguments.resume.root;
@@ -67,12 +80,20 @@ train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& da
   }
 }
 
+// The fields that a run may be given anew.
+bool may_be_given_anew(const std::string& assignment) {
+  const auto field = assignment.substr(0, assignment.find('='));
+  return field == "train.epochs" || field == "data.name" || train::may_change(field);
+}
+
 void train_now(const TrainArguments& arguments) {
   if (!arguments.resume.name.empty() &&
-      (!arguments.recipe.file.empty() || !arguments.recipe.sets.empty() || !arguments.name.empty()))
+      (!arguments.recipe.file.empty() || !arguments.name.empty() ||
+       !std::all_of(arguments.recipe.sets.begin(), arguments.recipe.sets.end(), may_be_given_anew)))
     throw UsageError(
-        "--resume goes on with the recipe of the run: leave out the recipe, --set, --device, --deterministic "
-        "and --name.");
+        "--resume goes on with the recipe of the run: leave out the recipe, --device, --deterministic, "
+        "--name and every --set but those of train.epochs, title, data.root, data.name (a folder: that was "
+        "moved) and train.checkpoint_every.");
   const StopSignal stop;
   train::DataSets data;
   const auto folder = folder_for(arguments, data);

@@ -102,7 +102,7 @@ DataSet open_folder(const DataRequest& request, const Folder& folder, std::size_
   const auto classes = folder.classes.size();
   return {folder_part(request, "training", folder.train, classes, request.train_images, pixels),
           folder_part(request, "test", folder.test, classes, request.test_images, pixels),
-          imagenet_normalization()};
+          imagenet_normalization(), folder.classes};
 }
 
 // A folder that is there is not fetched again.
@@ -133,7 +133,9 @@ std::shared_ptr<const ImageSet> cifar_part(const DataRequest& request, const cha
 
 DataSet open_cifar(const DataRequest& request, const CifarFiles& files, std::size_t pixels) {
   return {cifar_part(request, "training", files.kind, files.train, request.train_images, pixels),
-          cifar_part(request, "test", files.kind, files.test, request.test_images, pixels), Normalization{}};
+          cifar_part(request, "test", files.kind, files.test, request.test_images, pixels),
+          Normalization{},
+          {}};
 }
 
 // The synthetic sets are data, not part of an experiment's randomness: always the same ones.
@@ -150,7 +152,9 @@ DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::siz
                      pixels);
   };
   return {part("training", false, request.train_images, set.train_images),
-          part("test", true, request.test_images, set.test_images), Normalization{}};
+          part("test", true, request.test_images, set.test_images),
+          Normalization{},
+          {}};
 }
 
 // ---- Checking.

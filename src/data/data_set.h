@@ -17,6 +17,7 @@ struct DataSet {
   std::shared_ptr<const ImageSet> train;
   std::shared_ptr<const ImageSet> test;
   Normalization normalization;
+  std::vector<std::string> class_names;  ///< of a folder: as its folders are called; else empty
 };
 
 struct DataRequest {

@@ -1,8 +1,10 @@
 // What is typed wrong is answered with what was meant, and what is printed arrives or is reported lost.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utmp.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -102,22 +104,31 @@ std::optional<std::string> on_terminal(const Arguments& arguments, std::size_t c
   size.ws_row = 40;
   size.ws_col = static_cast<unsigned short>(columns);
   int terminal = -1;
-  const auto process = ::forkpty(&terminal, nullptr, nullptr, &size);
-  if (process < 0) return std::nullopt;
+  int screen = -1;
+  if (::openpty(&terminal, &screen, nullptr, nullptr, &size) != 0) return std::nullopt;
+  const auto process = ::fork();
   if (process == 0) {
+    ::login_tty(screen);
     ::execv(pointers[0], pointers.data());
     ::_exit(127);
   }
+  // The screen stays open here: when its last user goes, Linux may drop what was not read yet.
   std::string text;
-  char buffer[4096];
-  for (;;) {
-    const auto count = ::read(terminal, buffer, sizeof buffer);
-    if (count <= 0) break;
-    text.append(buffer, static_cast<std::size_t>(count));
-  }
-  ::close(terminal);
   int status = 0;
-  ::waitpid(process, &status, 0);
+  for (bool ended = false;;) {
+    pollfd ready{terminal, POLLIN, 0};
+    if (::poll(&ready, 1, 20) > 0) {
+      char buffer[4096];
+      const auto count = ::read(terminal, buffer, sizeof buffer);
+      if (count > 0) text.append(buffer, static_cast<std::size_t>(count));
+    } else if (ended) {
+      break;
+    } else {
+      ended = ::waitpid(process, &status, WNOHANG) == process;
+    }
+  }
+  ::close(screen);
+  ::close(terminal);
   EXPECT_EQ(status, 0) << text;
   std::erase(text, '\r');
   return text;

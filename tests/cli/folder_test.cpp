@@ -78,17 +78,30 @@ TEST_F(OwnFolder, ARunThatBeganWithScaledImagesGoesOnWithThem) {
 }
 
 TEST_F(OwnFolder, ARunMovesWithItsData) {
-  ASSERT_EQ(train(2).status, 0);
+  ASSERT_EQ(train(1).status, 0);
   std::filesystem::rename(folder_ / "pets", folder_ / "moved");
-  const auto lost = run_program({"eval", path("runs/pets")});
-  EXPECT_EQ(lost.status, 1);
-  const auto file = folder_ / "runs/pets/run.toml";
-  auto recipe = text_of_file(file);
-  recipe.replace(recipe.find("/pets\""), 6, "/moved\"");
-  write_text(file, recipe);
-  EXPECT_EQ(run_program({"eval", path("runs/pets")}).status, 0);
-  const auto finished = run_program({"train", "--resume", path("runs/pets")});
-  EXPECT_EQ(finished.status, 0) << finished.err;
+  EXPECT_EQ(run_program({"train", "--resume", path("runs/pets"), "--set", "train.epochs=2"}).status, 1);
+  const Arguments moved = {"train", "--resume", path("runs/pets"), "--set",
+                           "data.name=folder:" + path("moved")};
+  auto longer = moved;
+  longer.insert(longer.end(), {"--set", "train.epochs=2"});
+  const auto ended = run_program(longer);
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.err.find("going on after step 4"), std::string::npos) << ended.err;
+  const auto told = run_program({"eval", path("runs/pets"), "--per-class"});
+  EXPECT_EQ(told.status, 0) << told.err;
+  EXPECT_NE(told.out.find("\nb           8 "), std::string::npos) << "classes by their names: " << told.out;
+}
+
+TEST_F(OwnFolder, ARunDoesNotGoOnWithOtherImages) {
+  ASSERT_EQ(train(1).status, 0);
+  write_images(folder_, "pets", 12);
+  const auto ended = run_program({"train", "--resume", path("runs/pets"), "--set", "train.epochs=2"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_NE(ended.err.find("another number of images"), std::string::npos) << ended.err;
+  const auto other = run_program({"train", "--resume", path("runs/pets"), "--set", "data.name=cifar10"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_NE(other.err.find("only a folder: of images"), std::string::npos) << other.err;
 }
 
 }  // namespace

@@ -320,12 +320,12 @@ namespace {
 
 bool is_folder(const std::string& data) { return data.starts_with("folder:"); }
 
-bool may_change(const std::string& field) {
+}  // namespace
+
+bool may_change(std::string_view field) {
   constexpr std::array<std::string_view, 3> kFields = {"title", "data.root", "train.checkpoint_every"};
   return std::find(kFields.begin(), kFields.end(), field) != kFields.end();
 }
-
-}  // namespace
 
 std::vector<Difference> differences(const Recipe& first, const Recipe& second) {
   auto a = first;  // the table hands out places to write to
