@@ -4,6 +4,8 @@
 #include <sadam/sadam.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+
 #include "nn/qat_net.h"
 #include "nn/resnet18.h"
 
@@ -41,22 +43,31 @@ Runner torch_adamw(const Workload& work) {
 }
 
 template <class Optimizer, class Options>
-Row steps_of(const std::string& name, const Options& options, const GraphOptions& graph) {
-  return {name, [=](const Workload& work) {
-            struct Holds {
-              std::shared_ptr<torch::nn::Module> net;
-              std::unique_ptr<Optimizer> optimizer;
-              std::unique_ptr<GraphedStep> step;
-            };
-            auto holds = std::make_shared<Holds>();
-            holds->net = work.make();
-            holds->optimizer = std::make_unique<Optimizer>(*holds->net, options);
-            holds->step = std::make_unique<GraphedStep>(holds->net, *holds->optimizer, work.loss, graph);
-            (*holds->step)(work.batch);
-            if (graph.capture() && !holds->step->is_captured())
-              throw Error(name + " of " + work.name + " was not captured: " + holds->step->why_not());
-            return Runner{[holds, work] { (*holds->step)(work.batch); }, holds};
-          }};
+Row steps_of(const std::string& name, const Options& options, const GraphOptions& graph,
+             std::int64_t part_of_batch = 1) {
+  return {
+      name, [=](const Workload& work) {
+        struct Holds {
+          std::shared_ptr<torch::nn::Module> net;
+          std::unique_ptr<Optimizer> optimizer;
+          std::unique_ptr<GraphedStep> step;
+        };
+        auto holds = std::make_shared<Holds>();
+        holds->net = work.make();
+        holds->optimizer = std::make_unique<Optimizer>(*holds->net, options);
+        holds->step = std::make_unique<GraphedStep>(holds->net, *holds->optimizer, work.loss, graph);
+        if (part_of_batch > 1)
+          holds->step->probe_with([net = holds->net.get(), work, part_of_batch](const Batch& batch) {
+            Batch part;
+            for (const auto& tensor : batch)
+              part.push_back(tensor.narrow(0, 0, std::max<std::int64_t>(tensor.size(0) / part_of_batch, 1)));
+            return work.loss(*net, part);
+          });
+        (*holds->step)(work.batch);
+        if (graph.capture() && !holds->step->is_captured())
+          throw Error(name + " of " + work.name + " was not captured: " + holds->step->why_not());
+        return Runner{[holds, work] { (*holds->step)(work.batch); }, holds};
+      }};
 }
 
 }  // namespace
@@ -97,6 +108,10 @@ std::vector<Row> optimizer_rows() {
     const auto name = "S-Adam k=" + std::to_string(k);
     rows.push_back(steps_of<SAdam>(name + ", eager", SAdamOptions(1e-3).probes(k), eager));
     rows.push_back(steps_of<SAdam>(name + ", captured", SAdamOptions(1e-3).probes(k), captured));
+    rows.push_back(
+        steps_of<SAdam>(name + ", a quarter, captured", SAdamOptions(1e-3).probes(k), captured, 4));
+    rows.push_back(steps_of<SAdam>(name + ", authors', captured",
+                                   SAdamOptions::reference().lr(1e-3).probes(k), captured));
   }
   return rows;
 }

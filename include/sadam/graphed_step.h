@@ -86,6 +86,14 @@ class GraphedStep {
   GraphedStep(GraphedStep&&) noexcept;
   ~GraphedStep();
 
+  /// What probes evaluate from now on instead of the loss, of the same inputs: the loss on part of the batch,
+  /// say (see StepRequest::probe_parts).
+  ///
+  ///     step.probe_with([&](const std::vector<torch::Tensor>& batch) {
+  ///       return cross_entropy(model->forward(batch[0].narrow(0, 0, 16)), batch[1].narrow(0, 0, 16));
+  ///     });
+  void probe_with(Loss loss);
+
   /// One step. Returns the loss of the base evaluation, on the device; the next step overwrites it.
   torch::Tensor operator()(const Inputs& inputs);
   /// With a brake of the caller's instead of probes: for `SAdam` only.

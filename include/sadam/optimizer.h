@@ -37,6 +37,10 @@ struct StepRequest {
   /// The loss, in parts that add up. Each is evaluated and differentiated by itself, in this order, so that
   /// only one graph is in memory at a time; probes evaluate all of them, in the same order.
   std::vector<torch::optim::Optimizer::LossClosure> parts;
+  /// `SAdam` only: what probes evaluate instead of the parts, and f(w) for them. A loss on a quarter of the
+  /// batch makes a probe cost a quarter. Statistics that compare with the gradient (`residual`, and so
+  /// `Directions::step`) are refused: theirs is of the whole loss.
+  std::vector<torch::optim::Optimizer::LossClosure> probe_parts;
   /// Called after the probes and before the update, unless the step is known to be skipped.
   std::function<void()> before_update;
   /// A brake of the caller's instead of probes, for all groups; `SAdam` only.

@@ -64,6 +64,12 @@ GraphedStep::GraphedStep(std::shared_ptr<torch::nn::Module> module, Optimizer& o
 GraphedStep::GraphedStep(GraphedStep&&) noexcept = default;
 GraphedStep::~GraphedStep() = default;
 
+void GraphedStep::probe_with(Loss loss) {
+  auto& settings = parts_->settings;
+  settings.probe_loss = std::move(loss);
+  if (!settings.device.is_cpu()) parts_->graphs = step::make_graphs(settings);
+}
+
 torch::Tensor GraphedStep::operator()(const Inputs& inputs) { return take(inputs, nullptr); }
 torch::Tensor GraphedStep::operator()(const Inputs& inputs, double brake) { return take(inputs, &brake); }
 

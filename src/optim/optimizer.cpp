@@ -138,12 +138,15 @@ torch::Tensor Optimizer::step(const StepRequest& request) {
   step::Request wanted;
   wanted.caller = name();
   wanted.parts = request.parts;
+  wanted.probe_parts = request.probe_parts;
   wanted.before_update = request.before_update;
   if (request.parts.empty())
     throw Error(std::string(name()) +
                 "::step: the request has no parts: give it closures that return the loss.");
-  for (const auto& part : request.parts)
-    if (!part) throw Error(std::string(name()) + "::step: a part of the loss is no function: pass closures.");
+  for (const auto* const parts : {&request.parts, &request.probe_parts})
+    for (const auto& part : *parts)
+      if (!part)
+        throw Error(std::string(name()) + "::step: a part of the loss is no function: pass closures.");
   if (request.brake) {
     optim::check_brake(*request.brake, std::string(name()) + "::step: ");
     wanted.brakes.assign(param_groups().size(), *request.brake);

@@ -81,6 +81,13 @@ void Engine::evaluate_base(const Problem& problem, const Request& request, Attem
 void Engine::check_request(const Problem& problem, const Request& request) {
   if (!request.brakes.empty() && !problem.plan)
     throw Error(request.caller + ": only SAdam takes a brake: leave it out, or use SAdam with damping(0).");
+  if (request.probe_parts.empty()) return;
+  if (!problem.plan) throw Error(request.caller + ": only SAdam probes: leave probe_parts out.");
+  if (problem.plan->wants_slopes())
+    throw Error(
+        request.caller + ": the statistic '" + name_of(problem.plan->statistic) +
+        "' compares the probes with the gradient, which is of the whole loss: leave probe_parts out, or "
+        "take another statistic, such as 'variance'.");
 }
 
 void Engine::check_gradients(const Problem& problem) {

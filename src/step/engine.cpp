@@ -108,7 +108,7 @@ void Engine::run_probes(const Problem& problem, const Request& request, Attempt&
     };
     const ProbeScope scope(*backend_, lane, lanes.in_place, items_, groups, replay);
     move(scope.target());
-    const auto loss = scope.evaluate(request.parts);
+    const auto loss = scope.evaluate(request.probed());
     note(loss, numbers_->probed(slot));
     round.rounding = std::max(round.rounding, rounding_of(loss));
     refuse_constant(request, attempt, loss);
@@ -123,16 +123,18 @@ void Engine::run_probes(const Problem& problem, const Request& request, Attempt&
   round.probe_seconds = backend_->seconds_since(began);
 }
 
-/// f(w) as the probes see it: that of the base evaluation, unless there is none or it was in reduced
-/// precision. Where groups take turns, all are compared with f(w) as it was before the first update.
+/// f(w) as the probes see it: that of the base evaluation, unless there is none, it was in reduced precision,
+/// or probes look at another loss. Where groups take turns, all are compared with f(w) as it was before the
+/// first update.
 void Engine::find_base(const Problem& problem, const Request& request, Attempt& attempt) {
   attempt.precision.emplace(device_.is_cuda());
   attempt.has_base = true;
   auto& draws = attempt.before.draws;
   const bool is_shared = problem.plan->is_shared();
   draws.rest_here();
+  if (!request.probe_parts.empty()) draws.forget_end();
   if (!attempt.is_watched) draws.begin_base();
-  if (attempt.loss.defined() && !attempt.precision->was_reduced()) {
+  if (attempt.loss.defined() && !attempt.precision->was_reduced() && request.probe_parts.empty()) {
     note(attempt.loss, numbers_->base());
     attempt.base_rounding = rounding_of(attempt.loss);
   } else {
@@ -150,7 +152,7 @@ at::Tensor Engine::evaluate_unmoved(const Request& request, Attempt& attempt, bo
   attempt.fork.enter(lane);
   const c10::OptionalStreamGuard on_stream(lane.stream);
   const ProbeScope scope(*backend_, lane, lanes.in_place, items_, {}, is_shared ? &attempt.before : nullptr);
-  auto loss = scope.evaluate(request.parts);
+  auto loss = scope.evaluate(request.probed());
   if (slot.defined()) note(loss, slot);
   return loss;
 }

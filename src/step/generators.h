@@ -52,6 +52,10 @@ class Draws {
   }
   /// If it has ended earlier, where that was is learnt from the first probe.
   void end_base(bool just_now = true);
+  /// What is replayed is not what was watched, but a part of it: where that ends is learnt from the first probe.
+  void forget_end() {
+    for (auto& generator : generators_) generator.after_base.reset();
+  }
   /// Where to be after the probes: here, as the backward pass may have drawn, too; or as before all of it.
   void rest_here();
   void rest_at_start();

@@ -9,11 +9,16 @@ Request request_of(const GraphStep& asked) {
   return request;
 }
 
+void set_losses(Request& request, const GraphSettings& settings, const Inputs& prepared) {
+  request.parts = {[&] { return settings.loss(prepared); }};
+  if (settings.probe_loss) request.probe_parts = {[&] { return settings.probe_loss(prepared); }};
+}
+
 at::Tensor eager_step(const GraphSettings& settings, const GraphStep& asked) {
   const auto prepared = settings.prepare ? settings.prepare(asked.inputs) : asked.inputs;
   if (settings.streams == 0) settings.engine->move_in_place();
   auto request = request_of(asked);
-  request.parts = {[&] { return settings.loss(prepared); }};
+  set_losses(request, settings, prepared);
   return settings.engine->step(asked.problem, request);
 }
 

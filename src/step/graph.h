@@ -19,8 +19,9 @@ using Inputs = std::vector<at::Tensor>;
 struct GraphSettings {
   Engine* engine = nullptr;
   at::Device device = at::kCPU;
-  std::function<at::Tensor(const Inputs&)> loss;  ///< of prepared inputs
-  std::function<Inputs(const Inputs&)> prepare;   ///< once, before all evaluations; null: nothing to do
+  std::function<at::Tensor(const Inputs&)> loss;        ///< of prepared inputs
+  std::function<at::Tensor(const Inputs&)> probe_loss;  ///< what probes evaluate instead; null: the same
+  std::function<Inputs(const Inputs&)> prepare;         ///< once, before all evaluations; null: nothing to do
   std::int64_t streams = -1;      ///< probes side by side at most; 0: weights are moved in place
   std::int64_t copy_memory = -1;  ///< bytes that their copies may take; negative: a quarter of what is free
   bool capture = true;
@@ -49,6 +50,9 @@ class Graphs {
 
 /// What it asks of the engine, but for the loss.
 Request request_of(const GraphStep& asked);
+
+/// The losses, of inputs that must outlive the request.
+void set_losses(Request& request, const GraphSettings& settings, const Inputs& prepared);
 
 /// A step as the engine takes it, without a graph.
 at::Tensor eager_step(const GraphSettings& settings, const GraphStep& asked);

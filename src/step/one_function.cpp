@@ -45,7 +45,7 @@ void Engine::check_swap(const Request& request, const Attempt& attempt, const Pr
   const auto evaluate = [&](bool in_place, const ForwardState& from) {
     const ProbeScope again(scope, in_place, &from);
     move(again.target());
-    return again.evaluate(request.parts);
+    return again.evaluate(request.probed());
   };
   at::Tensor shown = numbers_->probed(slot).clone();
   at::Tensor in_place;
@@ -56,7 +56,7 @@ void Engine::check_swap(const Request& request, const Attempt& attempt, const Pr
     here.draws.begin_base();
     shown = evaluate(false, here);
     here.draws.end_base();
-    const auto unmoved = scope.evaluate_unmoved(request.parts, here);
+    const auto unmoved = scope.evaluate_unmoved(request.probed(), here);
     in_place = shown.item<double>() == unmoved.item<double>() ? evaluate(true, here) : shown;
     here.draws.restore();
   }

@@ -60,6 +60,8 @@ struct Request {
   /// The loss, or parts of it that add up, each evaluated and differentiated by itself. None: the gradients
   /// are there already.
   std::vector<LossClosure> parts;
+  /// What probes evaluate instead, and f(w) for them: a loss on part of the batch, say. Empty: the same.
+  std::vector<LossClosure> probe_parts;
   /// Called once, after the probes and before the update: gradient clipping.
   std::function<void()> before_update;
   /// Brakes from outside, one for each group, instead of probes.
@@ -70,6 +72,8 @@ struct Request {
   Lanes* lanes = nullptr;  ///< where probes run; null: one after the other, on the current stream
   bool rehearsal = false;  ///< everything up to the update; then all is put back
   bool recorded = false;   ///< launches are only recorded: whoever launches the graph counts the step
+
+  const std::vector<LossClosure>& probed() const { return probe_parts.empty() ? parts : probe_parts; }
 };
 
 }  // namespace sadam::step

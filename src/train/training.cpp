@@ -102,7 +102,9 @@ Training::Training(Objective objective, const Recipe& recipe, std::vector<double
     : objective_(std::move(objective)),
       brakes_(std::move(brakes)),
       braked_(!brakes_.empty() || control_of(recipe) != Control::none),
-      clip_(recipe.train.clip) {
+      clip_(recipe.train.clip),
+      probe_images_(optimizer_of(recipe) == OptimizerKind::sadam && !braked_ ? recipe.train.probe_images
+                                                                             : 0) {
   optimizer_ = make_optimizer(*objective_.module, recipe, braked_);
   if (recipe.watch.chatter > 0)
     chatter_ = std::make_unique<ChatterMeter>(objective_.module->parameters(), recipe.watch.chatter);
@@ -110,6 +112,8 @@ Training::Training(Objective objective, const Recipe& recipe, std::vector<double
   if (is_on_gpu(*objective_.module) && clip_ == 0 && recipe.train.accumulate == 1)
     graphed_ = std::make_unique<GraphedStep>(objective_.module, *optimizer_, objective_.loss, GraphOptions(),
                                              objective_.prepare);
+  if (graphed_ && probe_images_ > 0)
+    graphed_->probe_with([this](const TensorBatch& prepared) { return probe_loss(prepared); });
 }
 
 Training::~Training() = default;
@@ -123,24 +127,36 @@ void Training::step(const std::vector<TensorBatch>& batches, double lr) {
   } else if (graphed_) {
     (*graphed_)(batches.front());
   } else {
-    request.parts = losses_of(batches);
+    std::vector<TensorBatch> prepared;
+    for (const auto& batch : batches)
+      prepared.push_back(objective_.prepare ? objective_.prepare(batch) : batch);
+    request.parts = losses_of(prepared);
+    if (probe_images_ > 0)
+      request.probe_parts = {[this, first = prepared.front()] { return probe_loss(first); }};
     if (clip_ > 0) request.before_update = [this] { clip_gradients(); };
     optimizer_->step(request);
   }
   if (chatter_) chatter_->step();
 }
 
-std::vector<std::function<at::Tensor()>> Training::losses_of(const std::vector<TensorBatch>& batches) const {
+std::vector<std::function<at::Tensor()>> Training::losses_of(const std::vector<TensorBatch>& prepared) const {
   double images = 0;
-  for (const auto& batch : batches) images += static_cast<double>(batch[1].size(0));
+  for (const auto& batch : prepared) images += static_cast<double>(batch[1].size(0));
   std::vector<std::function<at::Tensor()>> losses;
-  for (const auto& batch : batches) {
+  for (const auto& batch : prepared) {
     const double share = static_cast<double>(batch[1].size(0)) / images;
-    losses.emplace_back([this, share, prepared = objective_.prepare ? objective_.prepare(batch) : batch] {
-      return share == 1 ? objective_.loss(prepared) : objective_.loss(prepared) * share;
+    losses.emplace_back([this, share, batch] {
+      return share == 1 ? objective_.loss(batch) : objective_.loss(batch) * share;
     });
   }
   return losses;
+}
+
+at::Tensor Training::probe_loss(const TensorBatch& prepared) const {
+  TensorBatch part;
+  for (const auto& tensor : prepared)
+    part.push_back(tensor.narrow(0, 0, std::min(probe_images_, tensor.size(0))));
+  return objective_.loss(part);
 }
 
 std::optional<double> Training::next_brake() {

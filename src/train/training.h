@@ -75,7 +75,8 @@ class Training {
   void load(torch::serialize::InputArchive& archive);
 
  private:
-  std::vector<std::function<at::Tensor()>> losses_of(const std::vector<TensorBatch>& batches) const;
+  std::vector<std::function<at::Tensor()>> losses_of(const std::vector<TensorBatch>& prepared) const;
+  at::Tensor probe_loss(const TensorBatch& prepared) const;
   std::optional<double> next_brake();
   void clip_gradients() const;
 
@@ -85,6 +86,7 @@ class Training {
   std::vector<double> brakes_;
   bool braked_;  ///< by `brakes_`, which are still to be loaded if there are none
   double clip_;
+  std::int64_t probe_images_;                ///< of a batch; 0: all
   std::unique_ptr<GraphedStep> graphed_;     ///< on a GPU, where a step is one batch without clipping
   std::optional<std::size_t> braked_steps_;  ///< steps taken with brakes; known from the first on
 };

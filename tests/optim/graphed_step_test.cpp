@@ -121,6 +121,30 @@ TEST(GraphedStepOnTheCpu, LeavesBuffersAsOneEvaluationDoes) {
   EXPECT_EQ(net->norm->num_batches_tracked.item<std::int64_t>(), 3);
 }
 
+TEST(GraphedStepOnTheCpu, ProbesWithTheLossThatItIsTold) {
+  const Batch batch;
+  const auto train = [&](bool by_request) {
+    torch::manual_seed(2);
+    NoisyNet net;
+    SAdam optimizer(*net, SAdamOptions(0.01).probes(2));
+    const auto on_part = [&](const std::vector<torch::Tensor>& inputs) {
+      return loss_on(*net, {inputs[0].narrow(0, 0, 4), inputs[1].narrow(0, 0, 4)});
+    };
+    GraphedStep step(net, optimizer, loss_on);
+    step.probe_with(on_part);
+    StepRequest request;
+    request.parts = {[&] { return loss_on(*net, {batch.inputs, batch.targets}); }};
+    request.probe_parts = {[&] { return on_part({batch.inputs, batch.targets}); }};
+    for (int i = 0; i < 3; ++i)
+      if (by_request)
+        optimizer.step(request);
+      else
+        step({batch.inputs, batch.targets});
+    return net->parameters();
+  };
+  expect_same_bits(train(true), train(false));
+}
+
 TEST(GraphedStepOnTheCpu, RefusesALossOfAnotherModel) {
   NoisyNet trained;
   NoisyNet other;

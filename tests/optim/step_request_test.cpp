@@ -95,6 +95,77 @@ TEST(StepRequest, InPartsSeesTheSameMasksInAllEvaluations) {
   }
 }
 
+// f is trained, h is probed.
+TEST(StepRequest, ProbesMayLookAtAnotherLossThanTheOneThatIsTrained) {
+  const auto f = [](const torch::Tensor& w) { return (w * w).sum(); };
+  const auto h = [](const torch::Tensor& w) { return (w.abs() * torch::arange(1, 6, torch::kDouble)).sum(); };
+  const auto start = torch::tensor({0.3, -0.01, 0.002, -0.7, 0.5}, torch::kDouble);
+  const auto options = SAdamOptions(0.01).probes(6).radius(0.05).seed(3);
+
+  auto of_h = start.clone().set_requires_grad(true);
+  SAdam alone({of_h}, options);
+  alone.step([&] { return h(of_h); });
+
+  auto w = start.clone().set_requires_grad(true);
+  SAdam optimizer({w}, options);
+  StepRequest request;
+  request.parts = {[&] { return f(w); }};
+  request.probe_parts = {[&] { return h(w); }};
+  const auto loss = optimizer.step(request);
+  EXPECT_EQ(f(start).item<double>(), loss.item<double>());
+  EXPECT_EQ(alone.summary().differences, optimizer.summary().differences);
+  EXPECT_EQ(alone.summary().lgi, optimizer.summary().lgi);
+
+  auto braked = start.clone().set_requires_grad(true);
+  SAdam by_hand({braked}, options);
+  by_hand.zero_grad();
+  f(braked).backward();
+  by_hand.step(optimizer.summary().brake);
+  EXPECT_TRUE(torch::equal(w, braked)) << "the gradient is that of f";
+}
+
+TEST(StepRequest, PartOfABatchIsOneFunctionToo) {
+  const Batch batch;
+  auto first = batch;
+  first.inputs = batch.inputs.narrow(0, 0, 4);
+  first.targets = batch.targets.narrow(0, 0, 4);
+  const auto train = [&](bool in_part) {
+    torch::manual_seed(8);
+    NoisyNet net;
+    const CapturedWarnings warnings;
+    SAdam optimizer(*net, SAdamOptions(0).probes(3).radius(1e-6));
+    StepRequest request;
+    request.parts = {[&] { return loss_of(net, batch); }};
+    if (in_part) request.probe_parts = {[&] { return loss_of(net, first); }};
+    for (int i = 0; i < 2; ++i) {
+      net->masks.clear();
+      optimizer.step(request);
+    }
+    EXPECT_TRUE(warnings.sentences().empty()) << warnings.sentences().front();
+    EXPECT_EQ(2, net->norm->num_batches_tracked.item<std::int64_t>()) << "once in each step";
+    EXPECT_EQ(in_part ? 5u : 4u, net->masks.size());
+    for (std::size_t i = in_part ? 2 : 1; i < net->masks.size(); ++i)
+      EXPECT_TRUE(torch::equal(net->masks[i], net->masks[in_part ? 1 : 0])) << i;
+    for (const double difference : optimizer.summary().differences) EXPECT_LT(std::abs(difference), 50);
+    return torch::rand({1}).item<float>();  // where the generator is now
+  };
+  EXPECT_EQ(train(false), train(true));
+}
+
+TEST(StepRequest, RefusesToProbeAPartWhereTheGradientIsOfTheWhole) {
+  auto w = torch::ones({3}).set_requires_grad(true);
+  StepRequest request;
+  request.parts = request.probe_parts = {[&] { return (w * w).sum(); }};
+  SAdam residual({w}, SAdamOptions(0.1).statistic(Statistic::residual));
+  expect_refused([&] { residual.step(request); }, {"'residual'", "the whole loss", "probe_parts"});
+  AdamW plain({w}, AdamWOptions(0.1));
+  expect_refused([&] { plain.step(request); }, {"only SAdam probes"});
+  request.probe_parts = {nullptr};
+  SAdam sadam({w});
+  expect_refused([&] { sadam.step(request); }, {"no function"});
+  EXPECT_TRUE(torch::equal(w, torch::ones({3})));
+}
+
 TEST(StepRequest, IsTheSplitFormWithoutItsCeremony) {
   std::vector<torch::Tensor> ended[2];
   for (const bool split : {false, true}) {

@@ -89,6 +89,26 @@ TEST(Trainer, GroupsThatAreProbedOneByOneAreOnRecord) {
   }
 }
 
+// The gradient is that of the whole batch: with λ = 0 the run is the same, and its ρ another.
+TEST(Trainer, ProbesMaySeePartOfABatchAndTheGradientAllOfIt) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& name, std::int64_t images, double damping) {
+    auto recipe = small_recipe();
+    recipe.optimizer.damping = damping;
+    recipe.optimizer.monitor = true;
+    recipe.train.probe_images = images;
+    return whole_run(folder.path() / name, recipe);
+  };
+  const auto whole = run("whole", 0, 0);
+  const auto part = run("part", 4, 0);
+  ASSERT_EQ(whole.steps.size(), part.steps.size());
+  for (std::size_t i = 0; i < whole.steps.size(); ++i) {
+    EXPECT_EQ(whole.steps[i].loss, part.steps[i].loss) << i;
+    EXPECT_NE(whole.steps[i].lgi, part.steps[i].lgi) << i;
+  }
+  expect_same_events(run("all of it", 1000, 2), run("as many as there are", 0, 2));
+}
+
 TEST(Trainer, WatchesHowMuchTheWeightsGoBackAndForth) {
   const TemporaryFolder folder;
   auto recipe = small_recipe(2);

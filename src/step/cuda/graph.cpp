@@ -334,7 +334,7 @@ void CudaGraphs::replay(Captured& graph, const GraphStep& asked) {
 at::Tensor CudaGraphs::take(const Inputs& inputs, const GraphStep& asked, bool rehearsal) {
   const auto prepared = settings_.prepare ? settings_.prepare(inputs) : inputs;
   auto request = request_of(asked);
-  request.parts = {[&] { return settings_.loss(prepared); }};
+  set_losses(request, settings_, prepared);
   request.lanes = &lanes_;
   request.rehearsal = rehearsal;
   request.recorded = !rehearsal;

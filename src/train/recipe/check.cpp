@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/usage_error.h"
+#include "kernels/lgi.h"
 
 namespace sadam::train {
 namespace {
@@ -212,6 +213,13 @@ void check_together(const Recipe& recipe, bool brake_given) {
         "optimizer.directions is 'step' and optimizer.statistic is '{}'; along the step there is the "
         "statistic 'residual' only.",
         optimizer.statistic));
+  if (has_probes && recipe.train.probe_images > 0 &&
+      kernels::reads_slopes(value_named<Statistic>(optimizer.statistic, "optimizer.statistic")))
+    throw UsageError(
+        fmt::format("train.probe_images is {} and optimizer.statistic is '{}', which compares the probes "
+                    "with the gradient of "
+                    "the whole batch: leave train.probe_images out, or take another statistic.",
+                    recipe.train.probe_images, optimizer.statistic));
   if (precision_of(recipe) != Precision::float32 && recipe.train.device == "cpu")
     throw UsageError(
         fmt::format("train.precision is '{}' and train.device is 'cpu'; a CPU trains in float32: leave it "

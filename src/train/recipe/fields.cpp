@@ -88,6 +88,8 @@ std::vector<FieldRow> make_field_table() {
       {SADAM_FIELD(train, epochs), Integers{1, kMillion}, "How often every image is seen"},
       {SADAM_FIELD(train, batch), Integers{1, kMillion}, "Images in a batch"},
       {SADAM_FIELD(train, accumulate), Integers{1, kMillion}, "Batches that make up one step"},
+      {SADAM_FIELD(train, probe_images), Integers{0, kMillion},
+       "Probes see the first so many images of a batch; 0: all"},
       {SADAM_FIELD(train, clip), kNotNegative, "Longest gradient, cut after probing; 0: any"},
       {SADAM_FIELD(train, threads), Integers{0, 4096}, "Threads; 0: one a core"},
       {SADAM_FIELD(train, checkpoint_every), Integers{0, kBillion},

@@ -35,9 +35,10 @@ struct DataRecipe {
 struct TrainRecipe {
   std::int64_t epochs = 10;
   std::int64_t batch = 128;
-  std::int64_t accumulate = 1;  ///< batches that make up one step
-  double clip = 0;              ///< longest gradient, after probing; 0: no clipping
-  std::int64_t threads = 0;     ///< 0: as many as the machine has cores
+  std::int64_t accumulate = 1;    ///< batches that make up one step
+  std::int64_t probe_images = 0;  ///< of a batch, for the probes; 0: all of them
+  double clip = 0;                ///< longest gradient, after probing; 0: no clipping
+  std::int64_t threads = 0;       ///< 0: as many as the machine has cores
   std::int64_t checkpoint_every =
       0;  ///< steps between checkpoints; 0: one a minute. The end of an epoch always has one
   std::int64_t evaluate_batch = 500;  ///< images evaluated at a time

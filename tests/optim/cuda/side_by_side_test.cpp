@@ -51,6 +51,26 @@ TEST(SideBySide, ALossMayTakeItsModuleOrRememberIt) {
   });
 }
 
+// Dropout and batch norm see another batch in the probes than in the base evaluation.
+TEST(SideBySide, ProbesOnPartOfTheBatchAreTheEagerOnes) {
+  SADAM_NEEDS_GPU();
+  expect_the_same([&](bool captured) {
+    auto net = make_net();
+    SAdam optimizer(*net, SAdamOptions(1e-2).probes(3));
+    torch::manual_seed(5);
+    GraphedStep step(net, optimizer, loss_of, GraphOptions().capture(captured));
+    step.probe_with([&](const Batch& batch) {
+      return loss_of(*net, {batch[0].narrow(0, 0, 2), batch[1].narrow(0, 0, 2)});
+    });
+    for (int i = 0; i < 4; ++i) step(make_batch(i));
+    EXPECT_EQ(step.is_captured(), captured) << step.why_not();
+    EXPECT_GT(optimizer.summary().lgi, 0);
+    auto state = state_of(*net);
+    state.push_back(torch::tensor(optimizer.summary().differences, torch::kDouble));
+    return state;
+  });
+}
+
 /// Counts what it has seen, in a tensor that it does not register.
 struct CountingImpl : torch::nn::Cloneable<CountingImpl> {
   explicit CountingImpl(bool registers) : registers_(registers) { reset(); }

@@ -106,6 +106,10 @@ TEST(BadRecipe, ContradictionsAreRefused) {
       "'residual' only.",
       refused("optimizer.directions = 'step'"));
   EXPECT_NO_THROW(testing::resolved("optimizer = {directions = 'step', statistic = 'residual'}"));
+  EXPECT_NE(
+      refused("train.probe_images = 8\noptimizer.statistic = 'residual'").find("train.probe_images is 8"),
+      std::string::npos);
+  EXPECT_NO_THROW(testing::resolved("train.probe_images = 8\noptimizer.name = 'adamw'"));
   EXPECT_EQ(
       "train.precision is 'bf16' and train.device is 'cpu'; a CPU trains in float32: leave it out, or use a "
       "GPU "
