@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "train/recipe/short_name.h"
 #include "train/recipe/source.h"
 #include "train/record/run_folder.h"
 
@@ -53,6 +55,9 @@ struct RecipeOptions {
     for (const auto& assignment : sets) source.set(assignment);
     return source.resolve();
   }
+
+  /// The file without the changes; nothing if there is no file.
+  std::optional<train::NamedRecipe> file_alone() const { return train::read_named(file); }
 };
 
 /// A run: by its folder, or by its name below --root.

@@ -9,6 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "train/progress.h"
+#include "train/recipe/short_name.h"
 #include "train/setup.h"
 #include "train/trainer.h"
 
@@ -38,12 +39,8 @@ struct TrainArguments {
   bool quiet = false;
 };
 
-// "cifar100-qatnet-sadam-42", with a number behind it where that exists already.
-std::filesystem::path free_folder(const std::filesystem::path& root, const train::Recipe& recipe) {
-  auto stem =
-      fmt::format("{}-{}-{}-{}", recipe.data.name, recipe.model.name, recipe.optimizer.name, recipe.seed);
-  for (auto& c : stem)
-    if (c == '/' || c == ':') c = '_';
+// What was changed, with a number behind it where that exists already.
+std::filesystem::path free_folder(const std::filesystem::path& root, const std::string& stem) {
   auto folder = root / stem;
   std::error_code unreadable;
   for (int i = 2; std::filesystem::exists(folder, unreadable); ++i)
@@ -58,9 +55,11 @@ train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& da
   const std::filesystem::path root = arguments.resume.root;
   check_root(root);
   if (!arguments.name.empty()) return train::begin_run(root / arguments.name, recipe, data);
+  const auto base = arguments.recipe.file_alone();
+  const auto stem = train::short_name(recipe, base ? &*base : nullptr);
   for (;;) {
     try {
-      return train::begin_run(free_folder(root, recipe), recipe, data);
+      return train::begin_run(free_folder(root, stem), recipe, data);
     } catch (const train::FolderInUse&) {
       // Another process took it in this moment, so it exists now: the next name is free.
     }
