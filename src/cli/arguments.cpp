@@ -8,6 +8,15 @@
 
 namespace sadam::cli {
 
+void JobOptions::add_to(CLI::App& command) {
+  constexpr std::int64_t kMost = 256;
+  command.add_option("-j,--jobs", jobs, "Trains so many runs at once, each in a process of its own")
+      ->check(CLI::Range(std::int64_t{1}, kMost))
+      ->type_name("COUNT");
+  command.add_option("--worker", worker.plan)->group("");
+  command.add_option("--worker-threads", worker.threads)->group("");
+}
+
 void check_root(const std::filesystem::path& root) {
   std::error_code trouble;
   const auto kind = std::filesystem::status(root, trouble).type();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "reproduce/execute.h"
 #include "train/recipe/short_name.h"
 #include "train/recipe/source.h"
 #include "train/record/run_folder.h"
@@ -58,6 +59,15 @@ struct RecipeOptions {
 
   /// The file without the changes; nothing if there is no file.
   std::optional<train::NamedRecipe> file_alone() const { return train::read_named(file); }
+};
+
+/// Several runs at once, and what a process is told that was started for that.
+struct JobOptions {
+  std::int64_t jobs = 1;
+  reproduce::ExecuteOptions::Worker worker;
+
+  void add_to(CLI::App& command);
+  bool is_worker() const { return !worker.plan.empty(); }
 };
 
 /// A run: by its folder, or by its name below --root.

@@ -1,4 +1,5 @@
-// What `sadam reproduce` was told, and where it says how far it is. Private to its three files.
+// What `sadam reproduce` was told, and where it and the grids of `sadam train` say how far they are. Private
+// to their files.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments.h"
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
 #include "reproduce/table_recipe.h"
@@ -18,6 +20,7 @@ struct ReproduceArguments {
   reproduce::Request request;  ///< all but what stands below
   std::vector<std::string> seeds;
   std::int64_t epochs = 0;
+  JobOptions jobs;
   bool no_controls = false;
   bool plan_only = false;
   bool show = false;
@@ -37,18 +40,36 @@ struct ReproduceArguments {
   }
 };
 
-/// How far it is goes to the standard error, or nowhere if it is to be quiet.
+/// How far it is goes to the standard error, or nowhere if it is to be quiet. `brief`: a line a run.
 struct ProgressOutput {
-  explicit ProgressOutput(bool quiet)
-      : lines(quiet ? nullptr : std::cerr.rdbuf()),
-        progress(std::cerr, {.style = quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)}) {}
+  explicit ProgressOutput(bool quiet, bool brief = false)
+      : style(quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)),
+        lines(quiet ? nullptr : std::cerr.rdbuf()),
+        progress(std::cerr, {.style = style, .brief = brief}),
+        is_brief(brief) {}
 
+  reproduce::ExecuteOptions options(const JobOptions& jobs) {
+    return {.progress = progress,
+            .stop = StopSignal::flag(),
+            .out = lines,
+            .live = style == train::ProgressStyle::live,
+            .brief = is_brief,
+            .jobs = jobs.jobs,
+            .worker = jobs.worker};
+  }
+
+  train::ProgressStyle style;
   std::ostream lines;        ///< which run is next
   train::Progress progress;  ///< within a run; warnings are seen all the same
+  bool is_brief;
 };
 
 /// What becomes of runs that another process has, as a sentence; "" if there are none.
 std::string about_elsewhere(const reproduce::Execution& execution);
+
+/// Ends the command as the runs ended: throws Interrupted where they were stopped, and an Error where some of
+/// them failed.
+void conclude(const reproduce::Execution& execution, const JobOptions& jobs);
 
 /// `sadam reproduce curves`.
 void reproduce_curves(const ReproduceArguments& arguments);

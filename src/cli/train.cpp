@@ -4,10 +4,16 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/usage_error.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/reproduce.h"
+#include "reproduce/execute.h"
+#include "reproduce/sweep.h"
 #include "train/progress.h"
 #include "train/recipe/short_name.h"
 #include "train/setup.h"
@@ -27,6 +33,13 @@ its results step by step, and a checkpoint to go on from.
   sadam train --set data.name=cifar100 --set optimizer.name=adamw
   sadam train --resume first
       goes on where the run was stopped or killed
+  sadam train --set optimizer.lr=1e-4,1e-3,1e-2 --set seed=1-3 -j 2
+      a grid: nine runs in one folder, two at a time; the same command goes on
+      where it was stopped. 'sadam compare FOLDER' puts them side by side
+
+In a grid, commas separate the values of a field, except in a title, in paths
+and in text in quotes. A recipe file says the same in a table [sweep]. --name
+names the folder of the grid.
 
 Ctrl-C saves the run and leaves; so do SIGTERM and SIGHUP. A run goes on with
 the recipe it was saved with: only title, data.root and train.checkpoint_every
@@ -36,6 +49,8 @@ struct TrainArguments {
   RecipeOptions recipe;
   std::string name;
   RunArgument resume;  ///< its root is that of a new run too
+  JobOptions jobs;
+  bool plan_only = false;
   bool quiet = false;
 };
 
@@ -51,19 +66,51 @@ std::filesystem::path free_folder(const std::filesystem::path& root, const std::
 train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& data) {
   if (!arguments.resume.name.empty()) return train::RunFolder::open(arguments.resume.find().folder);
   if (!arguments.name.empty()) check_run_name(arguments.name);
-  const auto recipe = arguments.recipe.resolve();
+  train::RecipeSource source;
+  source.ignore("sweep");
+  const auto recipe = arguments.recipe.resolve(std::move(source));
   const std::filesystem::path root = arguments.resume.root;
   check_root(root);
   if (!arguments.name.empty()) return train::begin_run(root / arguments.name, recipe, data);
   const auto base = arguments.recipe.file_alone();
   const auto stem = train::short_name(recipe, base ? &*base : nullptr);
   for (;;) {
+    const auto folder = free_folder(root, stem);
     try {
-      return train::begin_run(free_folder(root, stem), recipe, data);
+      return train::begin_run(folder, recipe, data);
     } catch (const train::FolderInUse&) {
       // Another process took it in this moment, so it exists now: the next name is free.
+    } catch (const Error&) {
+      // The same, and it was quick to end.
+      if (!std::filesystem::exists(train::RunPaths{folder}.recipe())) throw;
     }
   }
+}
+
+// Every combination of the fields that have several values, each a run of its own.
+void train_grid(const TrainArguments& arguments, const reproduce::SweepRequest& request,
+                const std::vector<reproduce::SweptField>& fields) {
+  if (!arguments.name.empty()) check_run_name(arguments.name);
+  check_root(request.root);
+  const auto plan = plan_sweep(request, fields);
+  const auto folder = request.root / plan.name;
+  if (std::error_code unreadable; std::filesystem::exists(train::RunPaths{folder}.recipe(), unreadable))
+    throw UsageError(fmt::format("{} is a run, and cannot hold the runs of a grid: choose another --name.",
+                                 folder.string()));
+  if (arguments.plan_only) {
+    check_runs(plan);
+    for (const auto& run : plan.runs) std::cout << run.folder.string() << '\n';
+    return;
+  }
+  const StopSignal stop;
+  ProgressOutput output(arguments.quiet || arguments.jobs.is_worker(), true);
+  const auto execution = execute(plan, output.options(arguments.jobs));
+  if (arguments.jobs.is_worker()) return conclude(execution, arguments.jobs);
+  if (!execution.unavailable.empty()) throw Error(execution.unavailable.begin()->second);
+  if (const auto sentence = about_elsewhere(execution); !sentence.empty()) std::cerr << sentence << '\n';
+  conclude(execution, arguments.jobs);
+  output.lines << fmt::format("Compare them with: sadam compare {}\n", folder.string()) << std::flush;
+  std::cout << folder.string() << '\n';
 }
 
 void train_now(const TrainArguments& arguments) {
@@ -72,6 +119,16 @@ void train_now(const TrainArguments& arguments) {
     throw UsageError(
         "--resume goes on with the recipe of the run: leave out the recipe, --set, --device, --deterministic "
         "and --name.");
+  if (arguments.resume.name.empty()) {
+    const reproduce::SweepRequest request{arguments.recipe.file, arguments.recipe.sets, arguments.name,
+                                          arguments.resume.root};
+    if (const auto fields = swept_fields(request); !fields.empty())
+      return train_grid(arguments, request, fields);
+  }
+  if (arguments.jobs.jobs > 1 || arguments.plan_only)
+    throw UsageError(
+        "-j and --plan are for a grid, and this is one run: give a field several values, such as "
+        "--set seed=1-3.");
   const StopSignal stop;
   train::DataSets data;
   const auto folder = folder_for(arguments, data);
@@ -99,10 +156,12 @@ void add_train(CLI::App& app) {
   auto& command = add_command(app, "train", kTrainHelp);
   arguments->recipe.add_to(command);
   not_empty(command.add_option("--name", arguments->name,
-                               "Name of the run; without one it is made from the recipe"),
+                               "Name of the run or grid; without one it is made from the recipe"),
             "choose a name, or leave it out for one made from the recipe");
   add_root_option(command, arguments->resume.root, "Folder of the runs");
   arguments->resume.add_to(command, "--resume", "Folder or name of a run to go on with");
+  arguments->jobs.add_to(command);
+  command.add_flag("--plan", arguments->plan_only, "Only lists the folders of a grid's runs");
   command.add_flag("--quiet", arguments->quiet, "Shows no progress");
   command.callback([arguments] { train_now(*arguments); });
 }

@@ -23,10 +23,12 @@ namespace sadam::reproduce {
 namespace {
 
 // "mine.toml:14, small/wide: ", or "mine.toml, small/wide: " where no line sets the field (such as
-// "data.name"; "" where there is no single one); "" where the command line sets it.
+// "data.name"; "" where there is no single one); "" where the command line sets it, or the run of a grid.
 std::string place_of(const Plan& plan, const PlannedRun& run, const std::string& field) {
   const auto where = run.source->where(field);
-  if (where.starts_with("--")) return "";
+  const bool is_grid = plan.table.columns[run.column].key.empty();
+  if (where.starts_with("--") || (is_grid && where.empty()))
+    return is_grid && field != "data.name" ? fmt::format("{}: ", run.cell(plan.table)) : "";
   return fmt::format("{}, {}: ", where.empty() ? plan.table.origin : where, run.cell(plan.table));
 }
 

@@ -115,6 +115,7 @@ Progress::~Progress() {
 
 void Progress::start(std::string_view name, std::int64_t epochs, std::int64_t steps_per_epoch,
                      std::int64_t steps_done) {
+  name_ = base::printable(name);
   epochs_ = epochs;
   steps_per_epoch_ = steps_per_epoch;
   epoch_ = 0;
@@ -122,8 +123,9 @@ void Progress::start(std::string_view name, std::int64_t epochs, std::int64_t st
   evaluate_seconds_ = 0;
   recent_.clear();
   last_shown_ = options_.clock();
-  auto line = fmt::format("{}: {} epoch{} of {} step{}", base::printable(name), epochs,
-                          epochs == 1 ? "" : "s", steps_per_epoch, steps_per_epoch == 1 ? "" : "s");
+  if (options_.brief) return;
+  auto line = fmt::format("{}: {} epoch{} of {} step{}", name_, epochs, epochs == 1 ? "" : "s",
+                          steps_per_epoch, steps_per_epoch == 1 ? "" : "s");
   if (steps_done > 0) line += fmt::format(", going on after step {}", steps_done);
   print(line);
 }
@@ -150,6 +152,7 @@ void Progress::epoch(const EpochEvent& event, const StepCounts& counts) {
   epoch_ = event.epoch;
   step_ = event.step;
   if (event.epoch > 0) evaluate_seconds_ = event.evaluate_seconds / static_cast<double>(event.epoch);
+  if (options_.brief) return;
   auto line = fmt::format("{}  test {:5.2f} %  loss {}  train loss {}", epoch_of(event.epoch, epochs_),
                           100 * event.test_accuracy, base::decimal(event.test_loss, 4),
                           base::decimal(event.train_loss, 4));
@@ -220,6 +223,7 @@ std::vector<Progress::LineField> Progress::state() const {
                                    {step_rate(seconds_per_step()), 1},
                                    {fmt::format("ETA {}", base::duration(seconds_left())), 4},
                                    {fmt::format("loss {}", base::decimal(now.loss, 4)), 6}};
+  if (options_.brief) fields.insert(fields.begin(), {name_.substr(name_.rfind('/') + 1), 8});
   if (now.skipped > 0) fields.push_back({fmt::format("skipped {}/{}", now.skipped, recent_.size()), 5});
   if (now.lgi) fields.push_back({fmt::format("ρ {}", base::decimal(*now.lgi, 3)), 2});
   if (now.brake) fields.push_back({fmt::format("brake {}", base::decimal(*now.brake, 3)), 3});
@@ -230,7 +234,8 @@ std::int64_t Progress::step_in_epoch() const { return step_ - (epoch_ - 1) * ste
 
 std::string Progress::plain_line() const {
   auto fields = state();
-  fields.insert(fields.begin() + 1, {fmt::format("step {}/{}", step_in_epoch(), steps_per_epoch_)});
+  fields.insert(fields.begin() + (options_.brief ? 2 : 1),
+                {fmt::format("step {}/{}", step_in_epoch(), steps_per_epoch_)});
   return joined(fields);
 }
 
@@ -242,7 +247,7 @@ std::string Progress::live_line(std::size_t columns) const {
   const auto taken = base::display_width(joined(fields)) + 1;
   if (taken + kNarrowest <= columns) {
     const auto of = static_cast<double>(std::max<std::int64_t>(1, steps_per_epoch_));
-    fields.front().text +=
+    fields[options_.brief ? 1 : 0].text +=
         ' ' + progress_bar(static_cast<double>(step_in_epoch()) / of, std::min(kWidest, columns - taken));
   }
   return fitted(std::move(fields), columns);

@@ -36,6 +36,7 @@ struct ProgressOptions {
   ProgressStyle style = ProgressStyle::plain;
   std::function<double()> clock = steady_seconds;
   std::function<std::size_t()> columns = [] { return terminal_columns(stderr); };
+  bool brief = false;  ///< one of many runs: no line for its start and its epochs, and its name in the others
 };
 
 /// Fed by the trainer. Loss, ρ, brake and speed are means over the last 50 steps. Each line is flushed at
@@ -93,6 +94,7 @@ class Progress {
 
   std::ostream& out_;
   ProgressOptions options_;
+  std::string name_;
   std::int64_t epochs_ = 0;
   std::int64_t steps_per_epoch_ = 0;
   std::int64_t epoch_ = 0;

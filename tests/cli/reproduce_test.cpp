@@ -11,11 +11,6 @@
 namespace sadam::cli {
 namespace {
 
-testing::AssertionResult says(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "it says: " << text;
-}
-
 // How often a text has a part.
 std::size_t times(const std::string& text, const std::string& part) {
   std::size_t count = 0;
@@ -23,7 +18,7 @@ std::size_t times(const std::string& text, const std::string& part) {
   return count;
 }
 
-class Reproduce : public testing::Test {
+class Reproduce : public ::testing::Test {
  protected:
   void SetUp() override { std::ofstream(path("small.toml")) << small_table(); }
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }

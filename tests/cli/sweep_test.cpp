@@ -1,0 +1,206 @@
+// Grids of `sadam train`, and several runs at once.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "cli/program.h"
+#include "support/temporary_folder.h"
+#include "train/record/events.h"
+#include "train/record/run_folder.h"
+
+namespace sadam::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The processes that it started and that are there.
+std::vector<pid_t> children_of(const Background& program) {
+  const auto stat = program.in_proc("stat");
+  const auto id = stat.substr(0, stat.find(' '));
+  std::istringstream list(program.in_proc("task/" + id + "/children"));
+  std::vector<pid_t> children;
+  for (pid_t child = 0; list >> child;) children.push_back(child);
+  return children;
+}
+
+template <class Condition>
+bool comes_true(const Condition& condition) {
+  for (int i = 0; i < 400; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  }
+  return false;
+}
+
+class Sweep : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  Arguments train(const Arguments& more, int epochs = 1) const {
+    Arguments arguments = {"train", "--root", path("runs")};
+    for (const auto* field : {"data.train_images=96", "data.test_images=20", "train.batch=16",
+                              "train.threads=1", "train.checkpoint_every=1"})
+      arguments.insert(arguments.end(), {"--set", field});
+    arguments.insert(arguments.end(), {"--set", "train.epochs=" + std::to_string(epochs)});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  train::EventFile events(const std::string& run) const {
+    return train::read_events(train::RunPaths{path("runs/" + run)}.events());
+  }
+  bool is_begun(const std::string& run) const { return fs::exists(path("runs/" + run + "/checkpoint.pt")); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Sweep, UnnamedRunsThatStartSideBySideHaveNamesOfTheirOwn) {
+  const auto command = train({"--set", "optimizer.lr=3e-4", "--quiet"});
+  Background first(command);
+  Background second(command);
+  const auto stem =
+      path("runs/synthetic10-qatnet-sadam-train_images96-test_images20-epochs1-batch16-lr3e-4-42");
+  std::set<std::string> names;
+  for (auto* each : {&first, &second}) {
+    const auto ended = each->wait();
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    names.insert(ended.out);
+  }
+  EXPECT_EQ(names, (std::set<std::string>{stem + "\n", stem + "-2\n"}));
+}
+
+TEST_F(Sweep, AGridIsTrainedOnceAndCanGrow) {
+  const auto first = run_program(train({"--set", "seed=1-2", "--name", "g"}));
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(first.out, path("runs/g") + "\n");
+  EXPECT_TRUE(says(first.err, "2 runs, 0 of them done.\nseed1: best "));
+  EXPECT_TRUE(says(first.err, "; 2 of 2 done\n"));
+  const auto second = run_program(train({"--set", "seed=1-3", "--name", "g"}));
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_TRUE(says(second.err, "3 runs, 2 of them done.\nseed3: best "));
+  EXPECT_EQ(run_program(train({"--set", "seed=1-3", "--name", "g", "--quiet"})).err, "");
+}
+
+TEST_F(Sweep, AGridWithoutANameIsFoundAgain) {
+  const auto command = train({"--set", "optimizer.name=adamw,prox_sgd"});
+  const auto first = run_program(command);
+  EXPECT_TRUE(says(first.out, "-by-optimizer\n"));
+  const auto second = run_program(command);
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_TRUE(says(second.err, "2 runs, 2 of them done."));
+}
+
+TEST_F(Sweep, AllCombinationsAreCheckedBeforeTheFirstIsTrained) {
+  for (const Arguments& more :
+       {Arguments{"--set", "data.name=synthetic10,synthetic11"},
+        Arguments{"--set", "data.name=synthetic10,cifar10", "--set", "data.root=" + path("none")},
+        Arguments{"--set", "optimizer.directions=sphere,step"}, Arguments{"--set", "seed=1-2000"},
+        Arguments{"--set", "data.pixels=32,33"}}) {
+    const auto ended = run_program(train(more));
+    EXPECT_NE(ended.status, 0);
+    EXPECT_EQ(ended.out, "");
+    EXPECT_TRUE(says(ended.err, "sadam: ")) << more[1];
+    EXPECT_FALSE(fs::exists(path("runs"))) << ended.err;
+  }
+}
+
+TEST_F(Sweep, PlanListsFoldersAndTrainsNothing) {
+  const auto ended = run_program(train({"--set", "seed=1-2", "--name", "g", "--plan"}));
+  EXPECT_EQ(ended.out, path("runs/g/seed1") + "\n" + path("runs/g/seed2") + "\n");
+  EXPECT_FALSE(fs::exists(path("runs")));
+}
+
+TEST_F(Sweep, OneRunHasNoJobsAndARunHoldsNoGrid) {
+  EXPECT_EQ(run_program(train({"-j", "2"})).status, 2);
+  ASSERT_EQ(run_program(train({"--name", "g", "--quiet"})).status, 0);
+  const auto ended = run_program(train({"--name", "g", "--set", "seed=1-2"}));
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_TRUE(says(ended.err, "choose another --name"));
+}
+
+TEST_F(Sweep, ARunThatFailsIsNamedAndTheOthersGoOn) {
+  const auto grid = train({"--set", "seed=1-3", "--name", "g"});
+  ASSERT_EQ(run_program(grid).status, 0);
+  for (const char* run : {"g/seed1", "g/seed3"})
+    fs::remove(path("runs/" + std::string(run) + "/checkpoint.pt"));
+  std::ofstream(path("runs/g/seed1/checkpoint.pt")) << "not a checkpoint";
+  fs::remove_all(path("runs/g/seed3"));
+  const auto again = run_program(grid);
+  EXPECT_EQ(again.status, 1);
+  EXPECT_TRUE(says(again.err, "seed1"));
+  EXPECT_TRUE(is_begun("g/seed3")) << again.err;
+}
+
+TEST_F(Sweep, SeveralAtOnceEndAsOneAfterTheOther) {
+  const Arguments fields = {"--set", "optimizer.lr=1e-3,1e-2", "--set", "seed=1-2"};
+  auto one = train(fields);
+  one.insert(one.end(), {"--name", "one"});
+  auto several = train(fields);
+  several.insert(several.end(), {"--name", "several", "-j", "3"});
+  ASSERT_EQ(run_program(one).status, 0);
+  const auto ended = execute_program(several);
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(ended.out, path("runs/several") + "\n");
+  EXPECT_TRUE(says(ended.err, "lr0.01-seed2: best "));
+  EXPECT_TRUE(says(ended.err, "; 4 of 4 done\n"));
+  for (const auto& entry : fs::directory_iterator(path("runs/one"))) {
+    const auto name = entry.path().filename().string();
+    const auto a = events("one/" + name);
+    const auto b = events("several/" + name);
+    ASSERT_EQ(a.steps.size(), b.steps.size());
+    for (std::size_t i = 0; i < a.steps.size(); ++i) EXPECT_EQ(a.steps[i].loss, b.steps[i].loss) << name;
+    EXPECT_EQ(a.epochs.back().test_loss, b.epochs.back().test_loss);
+  }
+}
+
+TEST_F(Sweep, AWorkerThatIsKilledIsReportedAndTheOthersDoItsWork) {
+  const auto command = train({"--set", "seed=1-3", "--name", "g", "-j", "2"}, 6);
+  Background parent(command, Background::Start::by_exec);
+  ASSERT_TRUE(comes_true([&] { return is_begun("g/seed1") && is_begun("g/seed2"); }));
+  const auto workers = children_of(parent);
+  ASSERT_EQ(workers.size(), 2U);
+  ASSERT_EQ(::kill(workers.front(), SIGKILL), 0);
+  const auto ended = parent.wait();
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_TRUE(says(ended.err, "was ended by signal 9"));
+  const auto after = run_program(command);
+  EXPECT_EQ(after.status, 0);
+  EXPECT_TRUE(says(after.err, "3 runs, 3 of them done."));
+}
+
+TEST_F(Sweep, InterruptedItStopsAndSavesAllAndTheSameCommandGoesOn) {
+  const auto command = train({"--set", "seed=1-3", "--name", "g", "-j", "2"}, 8);
+  for (const int signal : {SIGINT, SIGKILL}) {
+    Background parent(command, Background::Start::by_exec);
+    ASSERT_TRUE(comes_true([&] { return is_begun("g/seed1") && is_begun("g/seed2"); }));
+    const auto workers = children_of(parent);
+    parent.signal(signal);
+    const auto ended = parent.wait();
+    EXPECT_EQ(ended.status, signal == SIGINT ? 130 : -SIGKILL) << ended.err;
+    if (signal == SIGINT) {
+      EXPECT_TRUE(says(ended.err, "Stopped and saved; the same command goes on."));
+    }
+    for (const auto worker : workers)
+      EXPECT_TRUE(comes_true([&] { return ::kill(worker, 0) != 0; })) << "it outlives its parent";
+  }
+  const auto ended = execute_program(command);
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  for (const auto* run : {"g/seed1", "g/seed2", "g/seed3"}) EXPECT_EQ(events(run).epochs.size(), 8U);
+}
+
+TEST_F(Sweep, ATableIsSharedByWorkersToo) {
+  std::ofstream(path("small.toml")) << small_table();
+  const Arguments command = {"reproduce", path("small.toml"), "--root", path("runs"), "-j", "2"};
+  const auto ended = execute_program(command);
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_TRUE(says(ended.err, "c/sadam matched, seed 1: best "));
+  EXPECT_TRUE(says(ended.err, "5 of 5 done"));
+  EXPECT_TRUE(says(ended.out, "shuffled"));
+  EXPECT_TRUE(says(run_program(command).err, "5 runs, 5 of them done."));
+}
+
+}  // namespace
+}  // namespace sadam::cli
