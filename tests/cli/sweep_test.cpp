@@ -156,6 +156,40 @@ TEST_F(Sweep, SeveralAtOnceEndAsOneAfterTheOther) {
   }
 }
 
+TEST_F(Sweep, CompareTakesTheFolderOfAGrid) {
+  ASSERT_EQ(
+      run_program(train({"--set", "optimizer.lr=1e-2,1e-4", "--set", "seed=1-2", "--name", "g"})).status, 0);
+  const auto rows = run_program({"compare", "g", "--root", path("runs")});
+  EXPECT_EQ(rows.status, 0) << rows.err;
+  EXPECT_LT(rows.out.find("\nlr=1e-4  2 "), rows.out.find("\nlr=0.01  2 ")) << rows.out;
+  EXPECT_TRUE(says(rows.out, "less that of 'lr=1e-4'"));
+  EXPECT_TRUE(
+      says(run_program({"compare", path("runs/g"), "--baseline", "lr=0.01"}).out, "less that of 'lr=0.01'"));
+  // A run of a folder may not come a second time.
+  EXPECT_TRUE(says(run_program({"compare", path("runs/g"), path("runs/g/lr1e-4-seed1")}).err, "given twice"));
+  std::ofstream(path("runs/g/lr1e-4-seed1/events.jsonl")) << "rubbish\n";
+  const auto without = run_program({"compare", path("runs/g")});
+  EXPECT_EQ(without.status, 0);
+  EXPECT_TRUE(says(without.out, "\nlr=1e-4  1 "));
+  EXPECT_TRUE(says(without.err, "lr1e-4-seed1 is left out: "));
+}
+
+TEST_F(Sweep, CompareDrawsCurves) {
+  ASSERT_EQ(run_program(train({"--set", "seed=1-2", "--name", "g", "--quiet"})).status, 0);
+  const auto drawn = run_program({"compare", path("runs/g"), "--svg", path("g.svg"), "--json"});
+  EXPECT_EQ(drawn.status, 0) << drawn.err;
+  EXPECT_TRUE(says(text_of_file(path("g.svg")), "training loss"));
+  for (const Arguments& wrong : {Arguments{"--svg", path("g.png")}, Arguments{"--png", path("g.svg")},
+                                 Arguments{"--svg", path("none/g.svg")}}) {
+    auto command = Arguments{"compare", path("runs/g")};
+    command.insert(command.end(), wrong.begin(), wrong.end());
+    const auto ended = run_program(command);
+    EXPECT_NE(ended.status, 0);
+    EXPECT_EQ(ended.out, "");
+    EXPECT_TRUE(says(ended.err, wrong[0]));
+  }
+}
+
 TEST_F(Sweep, AWorkerThatIsKilledIsReportedAndTheOthersDoItsWork) {
   const auto command = train({"--set", "seed=1-3", "--name", "g", "-j", "2"}, 6);
   Background parent(command, Background::Start::by_exec);
