@@ -3,10 +3,17 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::cli {
+
+std::string RecipeOptions::read() const {
+  if (file.empty()) return "";
+  const auto bytes = base::read_file(file);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 void JobOptions::add_to(CLI::App& command) {
   constexpr std::int64_t kMost = 256;

@@ -5,13 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
 #include "reproduce/execute.h"
-#include "train/recipe/short_name.h"
 #include "train/recipe/source.h"
 #include "train/record/run_folder.h"
 
@@ -50,15 +49,16 @@ struct RecipeOptions {
     add_device_options(command, sets);
   }
 
+  /// The text of the file; "" without one. It may be a pipe, which can be read once.
+  std::string read() const;
+
   /// On top of what is in `source` already.
-  train::Recipe resolve(train::RecipeSource source = {}) const {
-    if (!file.empty()) source.add_file(file);
+  train::Recipe resolve(train::RecipeSource source = {}) const { return resolve(read(), std::move(source)); }
+  train::Recipe resolve(const std::string& text, train::RecipeSource source) const {
+    if (!file.empty()) source.add_text(text, file);
     for (const auto& assignment : sets) source.set(assignment);
     return source.resolve();
   }
-
-  /// The file without the changes; nothing if there is no file.
-  std::optional<train::NamedRecipe> file_alone() const { return train::read_named(file); }
 };
 
 /// Several runs at once, and what a process is told that was started for that.

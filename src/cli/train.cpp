@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -63,16 +64,16 @@ std::filesystem::path free_folder(const std::filesystem::path& root, const std::
   return folder;
 }
 
-train::RunFolder folder_for(const TrainArguments& arguments, train::DataSets& data) {
+train::RunFolder folder_for(const TrainArguments& arguments, const std::string& text, train::DataSets& data) {
   if (!arguments.resume.name.empty()) return train::RunFolder::open(arguments.resume.find().folder);
   if (!arguments.name.empty()) check_run_name(arguments.name);
   train::RecipeSource source;
   source.ignore("sweep");
-  const auto recipe = arguments.recipe.resolve(std::move(source));
+  const auto recipe = arguments.recipe.resolve(text, std::move(source));
   const std::filesystem::path root = arguments.resume.root;
   check_root(root);
   if (!arguments.name.empty()) return train::begin_run(root / arguments.name, recipe, data);
-  const auto base = arguments.recipe.file_alone();
+  const auto base = train::named_recipe(arguments.recipe.file, text);
   const auto stem = train::short_name(recipe, base ? &*base : nullptr);
   for (;;) {
     const auto folder = free_folder(root, stem);
@@ -94,7 +95,8 @@ void train_grid(const TrainArguments& arguments, const reproduce::SweepRequest& 
   check_root(request.root);
   const auto plan = plan_sweep(request, fields);
   const auto folder = request.root / plan.name;
-  if (std::error_code unreadable; std::filesystem::exists(train::RunPaths{folder}.recipe(), unreadable))
+  std::error_code unreadable;
+  if (std::filesystem::exists(train::RunPaths{folder}.recipe(), unreadable))
     throw UsageError(fmt::format("{} is a run, and cannot hold the runs of a grid: choose another --name.",
                                  folder.string()));
   if (arguments.plan_only) {
@@ -102,6 +104,12 @@ void train_grid(const TrainArguments& arguments, const reproduce::SweepRequest& 
     for (const auto& run : plan.runs) std::cout << run.folder.string() << '\n';
     return;
   }
+  if (arguments.jobs.jobs > 1 && !request.file.empty() &&
+      !std::filesystem::is_regular_file(request.file, unreadable))
+    throw UsageError(
+        fmt::format("-j reads the recipe once for each process, and {} is no file that can be read "
+                    "again: put it into one.",
+                    base::in_quotes(request.file)));
   const StopSignal stop;
   ProgressOutput output(arguments.quiet || arguments.jobs.is_worker(), true);
   const auto execution = execute(plan, output.options(arguments.jobs));
@@ -119,8 +127,9 @@ void train_now(const TrainArguments& arguments) {
     throw UsageError(
         "--resume goes on with the recipe of the run: leave out the recipe, --set, --device, --deterministic "
         "and --name.");
+  const auto text = arguments.recipe.read();
   if (arguments.resume.name.empty()) {
-    const reproduce::SweepRequest request{arguments.recipe.file, arguments.recipe.sets, arguments.name,
+    const reproduce::SweepRequest request{arguments.recipe.file, text, arguments.recipe.sets, arguments.name,
                                           arguments.resume.root};
     if (const auto fields = swept_fields(request); !fields.empty())
       return train_grid(arguments, request, fields);
@@ -131,7 +140,7 @@ void train_now(const TrainArguments& arguments) {
         "--set seed=1-3.");
   const StopSignal stop;
   train::DataSets data;
-  const auto folder = folder_for(arguments, data);
+  const auto folder = folder_for(arguments, text, data);
   const auto& where = folder.paths().folder.string();
   train::Progress progress(
       std::cerr, {.style = arguments.quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)});

@@ -86,14 +86,12 @@ void check_field_name(const std::string& name, const std::string& where) {
   train::checked_row(entry);
 }
 
-std::vector<SweptField> fields_of_file(const std::filesystem::path& file) {
-  const auto bytes = base::read_file(file);
-  const auto root =
-      train::parse_toml({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string());
+std::vector<SweptField> fields_of_text(const std::string& text, const std::string& file) {
+  const auto root = train::parse_toml(text, file);
   const auto* const found = root.get(kTable);
   if (found == nullptr) return {};
   const auto place = [&](const toml::node& node) {
-    return fmt::format("{}:{}", file.string(), node.source().begin.line);
+    return fmt::format("{}:{}", file, node.source().begin.line);
   };
   const auto* const table = found->as_table();
   if (table == nullptr)
@@ -106,9 +104,9 @@ std::vector<SweptField> fields_of_file(const std::filesystem::path& file) {
   const auto add = [&](const std::string& name, const toml::node& node) {
     const auto where = place(node);
     check_field_name(name, where);
-    const auto* const text = node.as_string();
-    fields.emplace_back(node.source().begin, name == "seed" && text != nullptr
-                                                 ? seeds_field(text->get(), where)
+    const auto* const range = node.as_string();
+    fields.emplace_back(node.source().begin, name == "seed" && range != nullptr
+                                                 ? seeds_field(range->get(), where)
                                                  : listed_field(name, node, where));
   };
   for (const auto& [key, node] : *table) {
@@ -195,7 +193,7 @@ std::vector<Combination> combinations(const SweepRequest& request, const std::ve
   }
   Combination base{std::make_shared<train::RecipeSource>(), {}};
   base.source->ignore(kTable);
-  if (!request.file.empty()) base.source->add_file(request.file);
+  if (!request.file.empty()) base.source->add_text(request.text, request.file);
   for (const auto& assignment : request.sets) {
     const auto* const row = train::find_row(field_of(assignment));
     // Lists are in `fields`, unless a later assignment replaced them.
@@ -257,7 +255,7 @@ void add_run(Plan& plan, PlannedRun run, const std::string& row_key) {
 std::string grid_name(const SweepRequest& request, const train::Recipe& recipe,
                       const std::vector<SweptField>& fields) {
   if (!request.name.empty()) return request.name;
-  const auto base = train::read_named(request.file);
+  const auto base = train::named_recipe(request.file, request.text);
   std::vector<std::string> names;
   std::vector<std::string> keys;
   for (const auto& field : fields) {
@@ -272,7 +270,7 @@ std::string grid_name(const SweepRequest& request, const train::Recipe& recipe,
 }  // namespace
 
 std::vector<SweptField> swept_fields(const SweepRequest& request) {
-  auto fields = request.file.empty() ? std::vector<SweptField>() : fields_of_file(request.file);
+  auto fields = fields_of_text(request.text, request.file);
   for (const auto& assignment : request.sets) {
     const auto* const row = train::find_row(field_of(assignment));
     if (row == nullptr) continue;  // the recipe refuses it

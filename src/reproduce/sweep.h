@@ -23,6 +23,7 @@ struct SweptField {
 /// What `sadam train` is asked for.
 struct SweepRequest {
   std::string file;               ///< a recipe; "" for none
+  std::string text;               ///< of the file
   std::vector<std::string> sets;  ///< "optimizer.lr=1e-4,1e-3"
   std::string name;               ///< of the folder below the root; "": made from recipe and swept fields
   std::filesystem::path root = "runs";

@@ -2,7 +2,6 @@
 // one, which starts them, tells what becomes of the runs, and stops them.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -17,8 +16,8 @@
 #include <charconv>
 #include <climits>
 #include <cstring>
+#include <iostream>
 #include <memory>
-#include <ostream>
 #include <set>
 #include <span>
 #include <string_view>
@@ -26,11 +25,11 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/quantities.h"
 #include "base/text.h"
 #include "reproduce/herald.h"
 #include "train/progress.h"
 #include "train/recipe/fields.h"
+#include "train/record/run_folder.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -196,9 +195,18 @@ class Crew {
     }
     erase();
     if (execution_.stopped || !execution_.failures.empty()) return std::move(execution_);
-    for (const auto& run : plan_.runs)
-      if (!execution_.unavailable.contains(run.column) && !is_finished(run))
-        execution_.elsewhere.push_back(run.label(plan_.table));
+    const bool others_work = std::any_of(plan_.runs.begin(), plan_.runs.end(), [](const PlannedRun& run) {
+      return train::is_in_use(train::RunPaths{run.folder});
+    });
+    for (const auto& run : plan_.runs) {
+      if (execution_.unavailable.contains(run.column) || is_finished(run)) continue;
+      const auto label = run.label(plan_.table);
+      if (others_work)
+        execution_.elsewhere.push_back(label);
+      else
+        execution_.failures.push_back(fmt::format(
+            "{} was not trained, as if the recipe had changed meanwhile: give the command again.", label));
+    }
     return std::move(execution_);
   }
 
@@ -262,7 +270,8 @@ class Crew {
     erase();
     const auto who =
         worker.run != nullptr ? fmt::format("{}: ", worker.run->label(plan_.table)) : std::string();
-    options_.out << fmt::format("{}{}\n", who, base::printable(line)) << std::flush;
+    std::cerr << fmt::format("{}{}\n", who, base::printable(line))
+              << std::flush;  // also if it is to be quiet
   }
 
   void bury(Worker& worker) {

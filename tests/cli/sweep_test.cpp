@@ -1,6 +1,7 @@
 // Grids of `sadam train`, and several runs at once.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <fstream>
@@ -105,6 +106,26 @@ TEST_F(Sweep, AllCombinationsAreCheckedBeforeTheFirstIsTrained) {
     EXPECT_TRUE(says(ended.err, "sadam: ")) << more[1];
     EXPECT_FALSE(fs::exists(path("runs"))) << ended.err;
   }
+}
+
+TEST_F(Sweep, ARecipeMayComeThroughAPipe) {
+  ASSERT_EQ(::mkfifo(path("pipe.toml").c_str(), 0600), 0);
+  const auto give = [&](const std::string& sweep, const Arguments& more) {
+    std::thread writer([&] { std::ofstream(path("pipe.toml")) << "[optimizer]\nname = 'adamw'\n" << sweep; });
+    auto command = train(more);
+    command.insert(command.begin() + 1, path("pipe.toml"));
+    const auto ended = run_program(command);
+    writer.join();
+    return ended;
+  };
+  for (const char* sweep : {"", "[sweep]\nseed = [7, 8]\n"}) {
+    const auto ended = give(sweep, {"--quiet"});
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    for (const auto& run : train::find_runs(ended.out.substr(0, ended.out.size() - 1)))
+      EXPECT_TRUE(says(text_of_file(run.recipe()), "name = \"adamw\"")) << run.folder;
+  }
+  // Each process would have to read it.
+  EXPECT_TRUE(says(give("[sweep]\nseed = [7, 8]\n", {"-j", "2"}).err, "can be read again"));
 }
 
 TEST_F(Sweep, PlanListsFoldersAndTrainsNothing) {

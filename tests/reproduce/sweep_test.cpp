@@ -4,7 +4,6 @@
 
 #include "base/usage_error.h"
 #include "support/refusal.h"
-#include "support/temporary_folder.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -15,7 +14,7 @@ using sadam::testing::says;
 using Names = std::vector<std::string>;
 
 Plan plan_of(const SweepRequest& request) { return plan_sweep(request, swept_fields(request)); }
-Plan plan_of(Names sets) { return plan_of(SweepRequest{"", std::move(sets), "", "runs"}); }
+Plan plan_of(Names sets) { return plan_of(SweepRequest{"", "", std::move(sets), "", "runs"}); }
 
 Names folders(const Plan& plan) {
   Names names;
@@ -23,7 +22,9 @@ Names folders(const Plan& plan) {
   return names;
 }
 
-bool is_one_run(const std::string& assignment) { return swept_fields({"", {assignment}, "", ""}).empty(); }
+bool is_one_run(const std::string& assignment) {
+  return swept_fields({"", "", {assignment}, "", ""}).empty();
+}
 
 std::string why_not(Names sets) {
   return refusal<UsageError>([&] { plan_of(std::move(sets)); });
@@ -42,7 +43,7 @@ TEST(Sweep, EveryCombinationIsARun) {
 TEST(Sweep, TheFolderIsNamedByWhatAllRunsShareAndByWhatIsSwept) {
   EXPECT_EQ(plan_of(Names{"data.name=cifar10,cifar100", "train.epochs=3"}).name,
             "qatnet-sadam-epochs3-42-by-data");
-  EXPECT_EQ(plan_of(SweepRequest{"", {"seed=1,2"}, "mine", "there"}).runs[0].folder, "there/mine/seed1");
+  EXPECT_EQ(plan_of(SweepRequest{"", "", {"seed=1,2"}, "mine", "there"}).runs[0].folder, "there/mine/seed1");
 }
 
 TEST(Sweep, OneValueIsOneRun) {
@@ -90,17 +91,11 @@ TEST(Sweep, MistakesNameTheCombination) {
   EXPECT_TRUE(says(why_not({"seed=1-500", "optimizer.lr=1,2,3"}), "more than 1000 runs"));
 }
 
-class SweepFile : public ::testing::Test {
- protected:
-  SweepRequest with(const std::string& sweep, Names sets = {}) const {
-    const auto path = folder_.path() / "my.toml";
-    write_text(path, "[train]\nepochs = 3\n" + sweep);
-    return {path.string(), std::move(sets), "", "runs"};
-  }
-  TemporaryFolder folder_;
-};
+SweepRequest with(const std::string& sweep, Names sets = {}) {
+  return {"a/my.toml", "[train]\nepochs = 3\n" + sweep, std::move(sets), "", "runs"};
+}
 
-TEST_F(SweepFile, SaysTheSameInATable) {
+TEST(SweepFile, SaysTheSameInATable) {
   const Names expected = {"lr1e-4-seed1", "lr1e-4-seed2", "lr0.01-seed1", "lr0.01-seed2"};
   for (const char* text : {"[sweep]\noptimizer.lr = [1e-4, 1e-2]\nseed = [1, 2]\n",
                            "[sweep]\n\"optimizer.lr\" = [1e-4, 1e-2]\nseed = '1-2'\n"}) {
@@ -111,14 +106,14 @@ TEST_F(SweepFile, SaysTheSameInATable) {
   }
 }
 
-TEST_F(SweepFile, TheCommandLineReplacesItsFields) {
+TEST(SweepFile, TheCommandLineReplacesItsFields) {
   const std::string text = "[sweep]\noptimizer.lr = [1e-4, 1e-2]\nseed = [1, 2]\n";
   const auto plan = plan_of(with(text, {"seed=5", "train.epochs=4"}));
   EXPECT_EQ(folders(plan), (Names{"lr1e-4", "lr0.01"}));
   EXPECT_EQ(plan.name, "my-epochs4-5-by-lr");
 }
 
-TEST_F(SweepFile, IsRefusedWithItsLine) {
+TEST(SweepFile, IsRefusedWithItsLine) {
   const auto why = [&](const std::string& text) { return refusal<UsageError>([&] { plan_of(with(text)); }); };
   EXPECT_TRUE(says(why("[sweep]\noptimizer.rl = [1]\n"), "my.toml:4: "));
   EXPECT_TRUE(says(why("[sweep]\noptimizer.rl = [1]\n"), "did you mean"));

@@ -111,12 +111,12 @@ bool describes_experiment(const FieldRow& row) {
   return std::find(kOthers.begin(), kOthers.end(), row.name()) == kOthers.end();
 }
 
-std::optional<NamedRecipe> read_named(const std::filesystem::path& recipe_file) {
-  if (recipe_file.empty()) return std::nullopt;
-  NamedRecipe named{stem_of(recipe_file), {}};
+std::optional<NamedRecipe> named_recipe(const std::filesystem::path& file, std::string_view text) {
+  if (file.empty()) return std::nullopt;
+  NamedRecipe named{stem_of(file), {}};
   RecipeSource source;
   source.ignore("sweep");
-  source.add_file(recipe_file);
+  source.add_text(text, file.string());
   try {
     named.recipe = source.resolve();
   } catch (const UsageError&) {

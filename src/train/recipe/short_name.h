@@ -32,8 +32,9 @@ struct NamedRecipe {
   std::string stem;
   Recipe recipe;
 };
-/// Nothing for no file. One that is no recipe before something else is set counts as the defaults.
-std::optional<NamedRecipe> read_named(const std::filesystem::path& recipe_file);
+/// From the text of a file; nothing for no file. One that is no recipe before something else is set counts as
+/// the defaults.
+std::optional<NamedRecipe> named_recipe(const std::filesystem::path& file, std::string_view text);
 /// "my" for recipes/my.toml; "first" for runs/first/run.toml.
 std::string stem_of(const std::filesystem::path& recipe_file);
 
