@@ -40,7 +40,8 @@ accuracy after each epoch.
       correlation of ρ, brake and chattering with test less training loss
 
 Up to four runs are columns. More of them, those of a folder, and those with a
---baseline are rows, and become means over the seeds where no seed comes twice.
+--baseline are rows, and become means over the seeds where no seed comes twice;
+--columns shows them as columns, with all results.
 A field that does not matter for a run is shown as –, such as optimizer.probes
 for AdamW. It makes no difference between runs. With --by-seed each mean comes
 with its deviation and the number of runs. Two runs of one recipe and one seed
@@ -54,6 +55,7 @@ struct CompareArguments {
   std::string svg;
   std::string png;
   bool by_seed = false;
+  bool columns = false;
   bool generalisation = false;
   bool csv = false;
   bool json = false;
@@ -175,8 +177,9 @@ void compare_now(const CompareArguments& arguments) {
   const bool wants_rows =
       chosen.has_folder || chosen.runs.size() > kMostColumns || !arguments.baseline.empty();
   const auto comparison = comparison_of(arguments, chosen, wants_rows);
-  const bool are_rows = chosen.has_folder || !arguments.baseline.empty() ||
-                        comparison.entrants.size() > kMostColumns || (wants_rows && !arguments.by_seed);
+  const bool are_rows =
+      !arguments.columns && (chosen.has_folder || !arguments.baseline.empty() ||
+                             comparison.entrants.size() > kMostColumns || (wants_rows && !arguments.by_seed));
   if (arguments.json)
     std::cout << to_json(comparison);
   else if (arguments.csv)
@@ -202,6 +205,7 @@ void add_compare(CLI::App& app) {
       ->type_name("RUN");
   add_root_option(command, arguments->root, "Folder in which names are looked up");
   command.add_flag("--by-seed", arguments->by_seed, "Mean ± deviation of runs that differ only in the seed");
+  command.add_flag("--columns", arguments->columns, "A column for each of many runs too, with all results");
   command
       .add_option("--baseline", arguments->baseline,
                   "The row or run that the others are compared with, seed by seed; else the first")

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/quantities.h"
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/arguments.h"
@@ -64,8 +65,23 @@ std::filesystem::path free_folder(const std::filesystem::path& root, const std::
   return folder;
 }
 
+// The command that made a grid goes on with it.
+void check_is_no_grid(const RunArgument& resume) {
+  if (train::find_run_if(resume.name, resume.root)) return;
+  for (const auto& folder :
+       {std::filesystem::path(resume.name), resume.root / std::filesystem::path(resume.name)})
+    if (const auto runs = train::find_runs(folder); !runs.empty())
+      throw UsageError(
+          fmt::format("{} holds {}: give the command that made them again, or --resume one of "
+                      "them, such as {}.",
+                      folder.string(), base::counted(runs.size(), "run"), runs.front().folder.string()));
+}
+
 train::RunFolder folder_for(const TrainArguments& arguments, const std::string& text, train::DataSets& data) {
-  if (!arguments.resume.name.empty()) return train::RunFolder::open(arguments.resume.find().folder);
+  if (!arguments.resume.name.empty()) {
+    check_is_no_grid(arguments.resume);
+    return train::RunFolder::open(arguments.resume.find().folder);
+  }
   if (!arguments.name.empty()) check_run_name(arguments.name);
   train::RecipeSource source;
   source.ignore("sweep");

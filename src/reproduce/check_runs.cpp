@@ -191,14 +191,15 @@ void check_same_recipe(const PlannedRun& run, Purpose purpose) {
       purpose == Purpose::show
           ? fmt::format("repeat the options that it was made with ({}), or choose another --root.",
                         options_for(differences))
-          : "choose another --root, or remove it.";
+          : fmt::format("choose another {}, or remove it.", purpose == Purpose::sweep ? "--name" : "--root");
   throw UsageError(fmt::format("{} was made with {} = {}, and now {} is asked for: {}", run.folder.string(),
                                first.field, first.first, first.second, way_out));
 }
 
 void check_same_recipes(const Plan& plan, Purpose purpose) {
+  const bool is_grid = plan.table.columns.front().key.empty();
   for (const auto& run : plan.runs)
-    if (is_begun(run)) check_same_recipe(run, purpose);
+    if (is_begun(run)) check_same_recipe(run, is_grid ? Purpose::sweep : purpose);
 }
 
 }  // namespace sadam::reproduce

@@ -65,6 +65,7 @@ std::map<std::size_t, std::string> missing_columns(const Plan& plan,
 /// What is to be done with the runs, which decides the way out of a refusal.
 enum class Purpose {
   train,  ///< other runs can be made elsewhere
+  sweep,  ///< the same, for those of a grid
   show,   ///< those that are there are wanted, by the options that made them
 };
 

@@ -126,6 +126,7 @@ class Worker {
 #ifdef __linux__
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
+      ::signal(SIGPIPE, SIG_IGN);  // when nobody listens any more, it saves all the same
       if (::getppid() != parent) ::_exit(0);
       ::dup2(nothing.number(), STDIN_FILENO);
       ::dup2(out.write.number(), STDOUT_FILENO);

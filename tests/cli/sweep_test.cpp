@@ -83,6 +83,13 @@ TEST_F(Sweep, AGridIsTrainedOnceAndCanGrow) {
   EXPECT_EQ(second.status, 0) << second.err;
   EXPECT_TRUE(says(second.err, "3 runs, 2 of them done.\nseed3: best "));
   EXPECT_EQ(run_program(train({"--set", "seed=1-3", "--name", "g", "--quiet"})).err, "");
+  const auto other = run_program(train({"--set", "seed=1-3", "--name", "g", "--set", "train.clip=2"}));
+  EXPECT_EQ(other.status, 2);
+  EXPECT_TRUE(says(other.err, "train.clip"));
+  EXPECT_TRUE(says(other.err, "choose another --name"));
+  const auto resumed = run_program({"train", "--resume", "g", "--root", path("runs")});
+  EXPECT_EQ(resumed.status, 2);
+  EXPECT_TRUE(says(resumed.err, "holds 3 runs: give the command that made them again"));
 }
 
 TEST_F(Sweep, AGridWithoutANameIsFoundAgain) {
@@ -186,6 +193,7 @@ TEST_F(Sweep, CompareTakesTheFolderOfAGrid) {
   EXPECT_TRUE(says(rows.out, "less that of 'lr=1e-4'"));
   EXPECT_TRUE(
       says(run_program({"compare", path("runs/g"), "--baseline", "lr=0.01"}).out, "less that of 'lr=0.01'"));
+  EXPECT_TRUE(says(run_program({"compare", path("runs/g"), "--columns"}).out, "time per step"));
   // A run of a folder may not come a second time.
   EXPECT_TRUE(says(run_program({"compare", path("runs/g"), path("runs/g/lr1e-4-seed1")}).err, "given twice"));
   std::ofstream(path("runs/g/lr1e-4-seed1/events.jsonl")) << "rubbish\n";
