@@ -36,7 +36,6 @@ std::string what_is_missing(const train::Recipe& recipe, train::DataSets& data) 
 
 // The run's folder, made or opened. Nothing while another process has it.
 std::optional<train::RunFolder> take_folder(const PlannedRun& run, train::DataSets& data) {
-  if (train::is_in_use(train::RunPaths{run.folder})) return std::nullopt;
   try {
     if (!is_begun(run)) {
       try {
@@ -67,6 +66,8 @@ class Executor {
     while (!open.empty() && !execution_.stopped) {
       auto left = round(open);
       if (left.size() == open.size() && (options_.worker.plan.empty() || !wait_for_others())) {
+        // What waits for a run that failed waits for nobody.
+        if (!execution_.failures.empty() && !is_in_hand(plan_)) break;
         for (const auto* run : left) execution_.elsewhere.push_back(run->label(plan_.table));
         break;
       }
@@ -82,7 +83,11 @@ class Executor {
     for (const auto* run : open) {
       if (options_.stop) execution_.stopped = true;
       if (execution_.stopped) break;
-      if (!is_unavailable(*run) && !try_to_train(*run)) waiting.push_back(run);
+      if (execution_.unavailable.contains(run->column)) continue;
+      // Data is opened only for a run that can be had.
+      const bool is_free = is_ready(*run) && !train::is_in_use(train::RunPaths{run->folder});
+      if (is_free && (is_finished(*run) || is_unavailable(*run))) continue;
+      if (!is_free || !try_to_train(*run)) waiting.push_back(run);
     }
     return waiting;
   }
@@ -92,15 +97,12 @@ class Executor {
   bool wait_for_others() {
     for (int looks = 0; looks < 2; ++looks) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      if (std::any_of(plan_.runs.begin(), plan_.runs.end(),
-                      [](const PlannedRun& run) { return train::is_in_use(train::RunPaths{run.folder}); }))
-        return true;
+      if (is_in_hand(plan_)) return true;
     }
     return false;
   }
 
   bool is_unavailable(const PlannedRun& run) {
-    if (execution_.unavailable.contains(run.column)) return true;
     const auto missing = what_is_missing(run.recipe, data_);
     if (missing.empty()) return false;
     leave_out(run.column, missing);
@@ -132,7 +134,6 @@ class Executor {
   }
 
   bool train(const PlannedRun& run) {
-    if (!is_ready(run)) return false;
     const auto folder = take_folder(run, data_);
     if (!folder) return false;
     if (is_finished(run)) return true;  // by another process, meanwhile
@@ -179,6 +180,11 @@ Execution execute_as_worker(Plan plan, const ExecuteOptions& options) {
 bool is_finished(const PlannedRun& run) {
   const auto position = train::saved_position(train::RunPaths{run.folder});
   return position && position->epoch >= run.recipe.train.epochs;
+}
+
+bool is_in_hand(const Plan& plan) {
+  return std::any_of(plan.runs.begin(), plan.runs.end(),
+                     [](const PlannedRun& run) { return train::is_in_use(train::RunPaths{run.folder}); });
 }
 
 Execution execute(const Plan& plan, const ExecuteOptions& options) {

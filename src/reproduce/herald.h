@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -50,6 +49,9 @@ class Teller : public Herald {
 
 /// To the last checkpoint: events alone may be ahead of it.
 bool is_finished(const PlannedRun& run);
+
+/// Whether some process has a run of the plan.
+bool is_in_hand(const Plan& plan);
 
 /// A number that changes with any run of the plan.
 std::string fingerprint(const Plan& plan);

@@ -302,6 +302,11 @@ Plan plan_sweep(const SweepRequest& request, const std::vector<SweptField>& fiel
       parts.push_back(short_text(row, run.recipe));
       if (!is_seed(row)) without_seed.push_back(parts.back());
     }
+    if (parts.empty())
+      throw UsageError(
+          fmt::format("{}: this decides nothing for such a run, so that there is no grid; leave it "
+                      "out.",
+                      fmt::join(combination.assignments, ", ")));
     if (!known.insert(values).second) {
       if (!all_apply) continue;
       throw UsageError(fmt::format("{}: this run is asked for twice; leave one of the values out.",

@@ -37,8 +37,8 @@ std::vector<SweptField> swept_fields(const SweepRequest& request);
 
 /// Every combination, the last field changing fastest: a plan with one column, whose key is "". A field that
 /// decides nothing for a run, such as optimizer.probes for AdamW, makes no second one of it. Throws a
-/// UsageError that names the combination for what a recipe refuses, and for a value that comes twice, and one
-/// for more than kMostRuns.
+/// UsageError that names the combination for what a recipe refuses, for a value that comes twice, and where
+/// no field of the grid decides anything; and one for more than kMostRuns.
 Plan plan_sweep(const SweepRequest& request, const std::vector<SweptField>& fields);
 
 }  // namespace sadam::reproduce

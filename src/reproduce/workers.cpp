@@ -29,7 +29,6 @@
 #include "reproduce/herald.h"
 #include "train/progress.h"
 #include "train/recipe/fields.h"
-#include "train/record/run_folder.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -196,9 +195,7 @@ class Crew {
     }
     erase();
     if (execution_.stopped || !execution_.failures.empty()) return std::move(execution_);
-    const bool others_work = std::any_of(plan_.runs.begin(), plan_.runs.end(), [](const PlannedRun& run) {
-      return train::is_in_use(train::RunPaths{run.folder});
-    });
+    const bool others_work = is_in_hand(plan_);
     for (const auto& run : plan_.runs) {
       if (execution_.unavailable.contains(run.column) || is_finished(run)) continue;
       const auto label = run.label(plan_.table);

@@ -56,6 +56,17 @@ TEST_F(Reproduce, RunsThatAnotherProcessHasAreLeftToItAndNamed) {
   for (const char* row : {"sadam", "sadam.matched", "sadam.shuffled"}) EXPECT_TRUE(is_done(row)) << row;
 }
 
+TEST_F(Reproduce, ARunThatFailsIsNamedAndTheOthersGoOn) {
+  ASSERT_EQ(reproduce({"--only", "sadam", "--no-controls"}).status, 0);
+  std::ofstream(path("runs/small/c/sadam/seed-1/checkpoint.pt")) << "not a checkpoint";
+  const auto ended = reproduce();
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_TRUE(says(ended.err, "c/sadam, seed 1 failed: "));
+  EXPECT_EQ(times(ended.err, "Another process"), 0U) << ended.err;
+  EXPECT_TRUE(is_done("adamw"));
+  EXPECT_TRUE(says(ended.out, "AdamW"));
+}
+
 TEST_F(Reproduce, TwoProcessesShareATable) {
   const Arguments arguments = {"reproduce", path("small.toml"), "--root", path("runs"), "--quiet"};
   Background first(arguments);

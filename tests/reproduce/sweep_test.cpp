@@ -88,6 +88,8 @@ TEST(Sweep, MistakesNameTheCombination) {
   EXPECT_TRUE(says(why_not({"seed=1,1"}), "--set seed: seed 1 is given twice"));
   EXPECT_TRUE(says(why_not({"optimizer.directions=sphere,step", "seed=1,2"}),
                    "optimizer.directions=step, seed=1: optimizer.directions is 'step'"));
+  EXPECT_TRUE(says(why_not({"optimizer.name=adamw", "optimizer.probes=2,8"}),
+                   "optimizer.probes=2: this decides nothing"));
   EXPECT_TRUE(says(why_not({"seed=1-500", "optimizer.lr=1,2,3"}), "more than 1000 runs"));
 }
 
