@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -53,7 +52,7 @@ struct RecipeOptions {
   std::string read() const;
 
   /// On top of what is in `source` already.
-  train::Recipe resolve(train::RecipeSource source = {}) const { return resolve(read(), std::move(source)); }
+  train::Recipe resolve(const train::RecipeSource& source = {}) const { return resolve(read(), source); }
   train::Recipe resolve(const std::string& text, train::RecipeSource source) const {
     if (!file.empty()) source.add_text(text, file);
     for (const auto& assignment : sets) source.set(assignment);

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <memory>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "base/quantities.h"
@@ -85,7 +84,7 @@ train::RunFolder folder_for(const TrainArguments& arguments, const std::string& 
   if (!arguments.name.empty()) check_run_name(arguments.name);
   train::RecipeSource source;
   source.ignore("sweep");
-  const auto recipe = arguments.recipe.resolve(text, std::move(source));
+  const auto recipe = arguments.recipe.resolve(text, source);
   const std::filesystem::path root = arguments.resume.root;
   check_root(root);
   if (!arguments.name.empty()) return train::begin_run(root / arguments.name, recipe, data);

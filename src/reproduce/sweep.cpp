@@ -119,6 +119,7 @@ std::vector<SweptField> fields_of_text(const std::string& text, const std::strin
   std::stable_sort(fields.begin(), fields.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<SweptField> result;
+  result.reserve(fields.size());
   for (auto& [position, field] : fields) result.push_back(std::move(field));
   return result;
 }

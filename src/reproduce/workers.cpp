@@ -111,6 +111,7 @@ class Worker {
  public:
   Worker(const std::string& program, std::vector<std::string> words) {
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (auto& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     auto out = make_pipe();

@@ -78,6 +78,7 @@ TEST_F(Sweep, AGridIsTrainedOnceAndCanGrow) {
   EXPECT_EQ(first.status, 0) << first.err;
   EXPECT_EQ(first.out, path("runs/g") + "\n");
   EXPECT_TRUE(says(first.err, "2 runs, 0 of them done.\nseed1: best "));
+  EXPECT_TRUE(says(first.err, "; 1 of 2 done, ETA "));
   EXPECT_TRUE(says(first.err, "; 2 of 2 done\n"));
   const auto second = run_program(train({"--set", "seed=1-3", "--name", "g"}));
   EXPECT_EQ(second.status, 0) << second.err;

@@ -95,7 +95,7 @@ std::string short_key(const FieldRow& row) {
 
 std::string short_text(const FieldRow& row, Recipe recipe, Join join) {
   const auto slot = row.slot(recipe);
-  const auto value = std::visit(ShortValue{}, slot);
+  auto value = std::visit(ShortValue{}, slot);
   if (is_a_name(row)) return value;
   const bool is_word = std::holds_alternative<std::string*>(slot) || std::holds_alternative<bool*>(slot);
   return fmt::format("{}{}{}", short_key(row), join == Join::label ? "=" : is_word ? "-" : "", value);
