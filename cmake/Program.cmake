@@ -19,6 +19,7 @@ find_package(ZLIB QUIET)
 if(NOT ZLIB_FOUND)
   list(APPEND sadam_missing zlib)
 endif()
+find_package(PNG QUIET) # without it, folders of images hold JPEG files alone
 find_package(Threads REQUIRED)
 
 # Downloading needs all three; without them `sadam data fetch` says so. libarchive reads .pth files too.

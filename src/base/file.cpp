@@ -105,6 +105,33 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
   write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
+void write_file_and_keep_previous(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                                  const std::filesystem::path& previous) {
+  const auto folder_path = folder_of(path);
+  const auto folder = open_descriptor(folder_path, O_RDONLY | O_DIRECTORY);
+  TemporaryFile temporary(path);
+  temporary.fill(bytes);
+  if (::rename(path.c_str(), previous.c_str()) != 0 && errno != ENOENT)
+    throw failure("write", previous, errno);
+  temporary.rename();
+  sync_names(folder, folder_path);
+}
+
+void name_also(const std::filesystem::path& file, const std::filesystem::path& second) {
+  const auto temporary = second.string() + ".tmp";
+  ::unlink(temporary.c_str());  // what a killed process left
+  if (::link(file.c_str(), temporary.c_str()) != 0) {
+    const auto bytes = read_file(file);
+    return write_file_atomically(second, bytes);
+  }
+  const bool renamed = ::rename(temporary.c_str(), second.c_str()) == 0;
+  const int code = errno;
+  ::unlink(temporary.c_str());  // it stays where both names were of one file already
+  if (!renamed) throw failure("write", second, code);
+  const auto folder = folder_of(second);
+  sync_names(open_descriptor(folder, O_RDONLY | O_DIRECTORY), folder);
+}
+
 std::filesystem::path writable_target(const std::filesystem::path& path) {
   std::error_code failure;
   const auto kind = std::filesystem::status(path, failure).type();

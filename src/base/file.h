@@ -23,6 +23,15 @@ std::vector<std::byte> read_file(const std::filesystem::path& path);
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
+/// The same, and an earlier file of that name is kept as `previous`, instead of the one there: once the new
+/// bytes are on the disk. At every moment one of the two names has a whole file.
+void write_file_and_keep_previous(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                                  const std::filesystem::path& previous);
+
+/// Gives a whole file a second name, instead of the file that has it: a hard link, or a copy where the file
+/// system has none. The second name has a whole file at every moment.
+void name_also(const std::filesystem::path& file, const std::filesystem::path& second);
+
 /// Where a file that a user named would be written: at the end of links, so that they stay. Throws an Error
 /// where something is that is no regular file, such as /dev/stdout or a folder.
 std::filesystem::path writable_target(const std::filesystem::path& path);

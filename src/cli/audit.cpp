@@ -17,7 +17,6 @@
 #include "lab/audit.h"
 #include "report/picture_file.h"
 #include "report/text_table.h"
-#include "train/progress.h"
 
 namespace sadam::cli {
 namespace {
@@ -155,17 +154,15 @@ void audit_now(const AuditArguments& arguments) {
   if (!picture.empty()) report::check_picture_file(picture);
   const StopSignal stop;
   options.stop = &StopSignal::flag();
-  const bool live = train::progress_style(stderr) == train::ProgressStyle::live;
-  options.progress = [live](const std::string& what) {
-    if (live) std::cerr << fmt::format("\r\033[K{} …", what) << std::flush;
-  };
+  const WorkLine doing;
+  options.progress = [&](const std::string& what) { doing.say(what); };
   lab::Audit audit;
   try {
     audit = lab::run_audit(options);
-  } catch (const lab::AuditStopped&) {
+  } catch (const lab::Stopped&) {
     throw Interrupted();
   }
-  if (live) std::cerr << "\r\033[K" << std::flush;
+  doing.clear();
   constexpr std::size_t kWidth = 80;
   std::cout << to_text(audit_table(audit), kWidth) << '\n'
             << report::wrapped(
@@ -186,11 +183,7 @@ void add_audit(CLI::App& app) {
   auto arguments = std::make_shared<AuditArguments>();
   auto& command = add_command(app, "audit", kAuditHelp);
   command.add_flag("--quick", arguments->quick, "Fewer points, 10,000 dimensions at most: under a minute");
-  command.add_option("--seed", arguments->seed, "Seeds every random draw")
-      ->capture_default_str()
-      ->check([](const std::string& text) {
-        return text.starts_with('-') ? "must be 0 or more" : std::string();
-      });
+  add_seed_option(command, arguments->seed);
   command
       .add_option("--dimensions", arguments->dimensions, "Of landscapes and networks, separated by commas")
       ->delimiter(',')
@@ -202,9 +195,7 @@ void add_audit(CLI::App& app) {
       ->allow_extra_args(false)
       ->default_str("0.0001,0.001,0.01,0.1,1")
       ->type_name("LIST");
-  not_empty(
-      command.add_option("--csv", arguments->csv, "Also writes every number to this file")->type_name("FILE"),
-      "name a file, or leave it out");
+  add_csv_option(command, arguments->csv);
   not_empty(command.add_option("-o,--output", arguments->picture, "Also draws a picture: .svg, .png or .pdf")
                 ->type_name("FILE"),
             "name a file, or leave it out");

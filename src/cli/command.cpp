@@ -6,20 +6,28 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <sstream>
 #include <system_error>
 
 #include "base/file.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "report/text_table.h"
-#include "train/progress.h"
 
 namespace sadam::cli {
 namespace {
 
 class HelpLayout : public CLI::Formatter {
  public:
-  HelpLayout() { column_width(kLeft); }
+  explicit HelpLayout(std::size_t width) : width_(width) { column_width(kLeft); }
+
+  std::string make_description(const CLI::App* app) const override {
+    return report::reflowed(CLI::Formatter::make_description(app), width_);
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return report::reflowed(CLI::Formatter::make_footer(app), width_);
+  }
 
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";
@@ -41,13 +49,14 @@ class HelpLayout : public CLI::Formatter {
 
  private:
   static constexpr std::size_t kLeft = 25;
-  static constexpr std::size_t kWidth = 80;
 
   // CLI11 puts each line in its place. Of a subcommand the first sentence is enough here.
-  static std::string fitted(std::string text) {
+  std::string fitted(std::string text) const {
     std::replace(text.begin(), text.end(), '\n', ' ');
-    return report::wrapped(text, kWidth - kLeft);
+    return report::wrapped(text, width_ - kLeft);
   }
+
+  std::size_t width_;
 };
 
 // A signal handler can reach nothing else.
@@ -66,7 +75,9 @@ CLI::App& add_command(CLI::App& app, const std::string& name, const std::string&
   return command;
 }
 
-std::shared_ptr<CLI::FormatterBase> help_layout() { return std::make_shared<HelpLayout>(); }
+std::shared_ptr<CLI::FormatterBase> help_layout(std::size_t width) {
+  return std::make_shared<HelpLayout>(width);
+}
 
 CLI::Option* not_empty(CLI::Option* option, const std::string& way_out) {
   return option->check([way_out](const std::string& text) {
@@ -74,7 +85,7 @@ CLI::Option* not_empty(CLI::Option* option, const std::string& way_out) {
   });
 }
 
-std::size_t output_width() { return isatty(STDOUT_FILENO) == 1 ? train::terminal_columns(stdout) : 0; }
+std::size_t output_width() { return isatty(STDOUT_FILENO) == 1 ? base::terminal_columns(stdout) : 0; }
 
 StopSignal::StopSignal() {
   struct sigaction action {};
@@ -102,6 +113,32 @@ std::filesystem::path output_target(const std::string& name, const char* option)
     throw Error(fmt::format("there is no folder {} for {}: make it, or name another file.",
                             base::in_quotes(folder.string()), option));
   return file;
+}
+
+void add_seed_option(CLI::App& command, std::uint64_t& seed) {
+  command.add_option("--seed", seed, "Seeds every random draw")
+      ->capture_default_str()
+      ->check([](const std::string& text) {
+        return text.starts_with('-') ? "must be 0 or more" : std::string();
+      });
+}
+
+void add_csv_option(CLI::App& command, std::string& file) {
+  not_empty(command.add_option("--csv", file, "Also writes every number to this file")->type_name("FILE"),
+            "name a file, or leave it out");
+}
+
+void WorkLine::say(const std::string& what) const {
+  if (!live_) return;
+  const auto room = std::max<std::size_t>(base::terminal_columns(stderr), 8) - 3;
+  std::string shown = what;
+  while (base::display_width(shown) > room)
+    shown.resize(shown.rfind(' ') == std::string::npos ? room : shown.rfind(' '));
+  std::cerr << base::kClearBelow << shown << " …" << base::kBackToStart << std::flush;
+}
+
+void WorkLine::clear() const {
+  if (live_) std::cerr << base::kClearBelow << std::flush;
 }
 
 }  // namespace sadam::cli

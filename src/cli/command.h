@@ -10,9 +10,14 @@
 #include <atomic>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
+#include <iosfwd>
 #include <memory>
 #include <string>
+
+#include "base/terminal.h"
 
 namespace sadam::cli {
 
@@ -32,15 +37,18 @@ void add_landscape(CLI::App& app);
 /// The program, with the arguments of `main`; its exit status.
 int run(int argc, char** argv);
 
+/// The help of every command in both widths, as the C++ that main.cpp includes.
+void write_help_texts(std::ostream& out);
+
 /// Thrown by a subcommand that was told to stop and has saved what it had.
 struct Interrupted {};
 
 /// Adds a subcommand. The first paragraph of `help` is what the help of `app` says of it; the rest stands
-/// below its options. No line of a help is wider than 80 columns.
+/// below its options. No line of it is wider than 80 columns; lines that are not indented are a paragraph.
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& help);
 
-/// Lays options and subcommands out within 80 columns.
-std::shared_ptr<CLI::FormatterBase> help_layout();
+/// Lays options, subcommands and text out within so many columns.
+std::shared_ptr<CLI::FormatterBase> help_layout(std::size_t width);
 
 /// An empty name is a shell variable that was not set, and not a wish for the default. `way_out` says what to
 /// do instead.
@@ -60,6 +68,25 @@ std::filesystem::path output_target(const std::string& name, const char* option)
 
 /// The columns of the terminal behind the standard output; 0, for no limit, where it goes elsewhere.
 std::size_t output_width();
+
+/// --seed and --csv of long work in the lab.
+void add_seed_option(CLI::App& command, std::uint64_t& seed);
+void add_csv_option(CLI::App& command, std::string& file);
+
+/// The line that says what is being worked on; on a terminal only, and gone when it is done.
+class WorkLine {
+ public:
+  WorkLine() : live_(base::is_live(stderr)) {}
+  ~WorkLine() { clear(); }
+  WorkLine(const WorkLine&) = delete;
+  WorkLine& operator=(const WorkLine&) = delete;
+
+  void say(const std::string& what) const;
+  void clear() const;
+
+ private:
+  bool live_;
+};
 
 /// Ctrl-C as a flag that long work looks at. While it lives, SIGINT, SIGTERM and SIGHUP set `flag()` and
 /// nothing else; a second SIGINT or SIGTERM ends the program at once. (A terminal that closes may send SIGHUP

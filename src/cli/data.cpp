@@ -26,7 +26,7 @@ constexpr const char* kDataHelp = R"(Gets the data sets of the experiments, and 
   sadam data check cifar100
 
 A folder of your own images needs no command: give it to a run as
-data.name=folder:PATH, with the images in train/CLASS/ and val/CLASS/.)";
+data.name=folder:PATH, with JPEG or PNG files in train/CLASS/ and val/CLASS/.)";
 
 constexpr const char* kListHelp = R"(Lists what can be fetched, and what is here.
 

@@ -21,12 +21,15 @@ recipe of the run as metadata.
 
   sadam export first first.safetensors
       a run, by its name below --root or by its folder
+  sadam export first best.safetensors --best
+      the weights of its best epoch
   sadam eval --weights first.safetensors
       evaluates what was written)";
 
 struct ExportArguments {
   RunArgument run;
   std::string file;
+  bool best = false;
   bool force = false;
 };
 
@@ -36,7 +39,8 @@ void export_now(const ExportArguments& arguments) {
     throw Error(fmt::format("{} exists already: choose another name, or give --force to replace it.",
                             arguments.file));
   const auto paths = arguments.run.find();
-  const auto bytes = train::export_run(paths, train::recipe_of(paths));
+  const auto bytes =
+      train::export_run(paths, train::recipe_of(paths), {.best = arguments.best, .said = &std::cerr});
   base::write_file_atomically(target, bytes);
   std::cout << arguments.file << '\n';
 }
@@ -50,6 +54,7 @@ void add_export(CLI::App& app) {
   not_empty(command.add_option("file", arguments->file, "The file to write")->required(),
             "name the file to write");
   arguments->run.add_root_to(command);
+  command.add_flag("--best", arguments->best, "The checkpoint of the best epoch instead of the last");
   command.add_flag("--force", arguments->force, "Replaces a file that exists");
   command.callback([arguments] { export_now(*arguments); });
 }

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/usage_error.h"
+#include "data/data_set.h"
 #include "report/recipe_values.h"
 #include "train/setup.h"
 #include "train/trained_run.h"
@@ -64,6 +65,8 @@ void ModelArgument::add_to(CLI::App& command) {
             "name the file, or leave it out and give a run");
   command.add_flag("--ignore-recipe", ignore_recipe, "Ignores the recipe in the weight file")
       ->needs("--weights");
+  command.add_flag("--best", best, "The checkpoint of the best epoch instead of the last")
+      ->excludes("--weights");
   recipe.add_sets_to(command, "data.name=cifar10");
   run.add_root_to(command);
 }
@@ -74,9 +77,19 @@ ModelArgument::Found ModelArgument::find(const std::string& command) const {
     throw UsageError(fmt::format("{} takes a run or --weights, not both: leave one out.", command));
   if (!has_run && weights.empty())
     throw UsageError(fmt::format("{} needs a run, or --weights with a file.", command));
-  if (!has_run) return {{}, recipe_of_weights(*this)};
+  if (!has_run) {
+    auto found = recipe_of_weights(*this);
+    if (found.data.pixels == 0)
+      found.data.pixels = static_cast<std::int64_t>(data::own_pixels(found.data.name));
+    return {{}, std::move(found)};
+  }
   const auto paths = run_to_evaluate(run);
-  return {paths, recipe_on(train::recipe_of(paths), paths.recipe().string(), recipe)};
+  const auto trained = train::recipe_of(paths);
+  auto changed = recipe_on(trained, paths.recipe().string(), recipe);
+  // Images of other data have the size that the network was trained with.
+  if (changed.data.pixels == 0 && changed.data.name != trained.data.name)
+    changed.data.pixels = static_cast<std::int64_t>(data::shape_of(trained.data.name).pixels);
+  return {paths, std::move(changed)};
 }
 
 }  // namespace sadam::cli

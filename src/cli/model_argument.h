@@ -15,6 +15,7 @@ struct ModelArgument {
   std::string weights;
   RecipeOptions recipe;
   bool ignore_recipe = false;
+  bool best = false;  ///< the checkpoint of the best epoch
 
   void add_to(CLI::App& command);
 

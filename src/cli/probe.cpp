@@ -126,7 +126,8 @@ ModelProbe probe_script(const ProbeArguments& arguments) {
 
 ModelProbe probe_trained(const ProbeArguments& arguments) {
   const auto [paths, recipe] = arguments.model.find("probe");
-  const auto trained = train::network_and_batch(paths, recipe);
+  const auto trained =
+      train::network_and_batch(paths, recipe, {.best = arguments.model.best, .said = &std::cerr});
   const auto objective = train::objective_of(*trained.network);
   return probe_model(
       *objective.module, [&] { return objective.loss(trained.batch); }, arguments.options);

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <exception>
 #include <iostream>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/allocation.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
@@ -140,7 +143,7 @@ bool is_help_on_unknown_command(const CLI::App& app, const CLI::Error& error) {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 int fail(const std::string& sentence, int status) {
-  std::cerr << "sadam: " << sentence << '\n';
+  std::cerr << base::painted("sadam:", base::Tone::bad, base::has_colour(stderr)) << ' ' << sentence << '\n';
   return status;
 }
 
@@ -161,12 +164,10 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
-}  // namespace
-
-int run(int argc, char** argv) {
-  base::keep_freed_memory();
-  CLI::App app(kIntroduction, "sadam");
-  app.formatter(help_layout());
+std::unique_ptr<CLI::App> make_app(std::size_t help_width) {
+  auto made = std::make_unique<CLI::App>(kIntroduction, "sadam");
+  auto& app = *made;
+  app.formatter(help_layout(help_width));
   app.set_version_flag("--version", SADAM_VERSION);
   app.require_subcommand(1);
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
@@ -175,6 +176,42 @@ int run(int argc, char** argv) {
   for (auto* const add : {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare,
                           add_landscape, add_probe, add_theory, add_audit, add_info})
     add(app);
+  return made;
+}
+
+// "", "train", "data fetch": every command that has a help, as words.
+std::vector<std::vector<std::string>> commands_below(const CLI::App& app,
+                                                     const std::vector<std::string>& words) {
+  std::vector<std::vector<std::string>> all = {words};
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    auto longer = words;
+    longer.push_back(command->get_name());
+    const auto below = commands_below(*command, longer);
+    all.insert(all.end(), below.begin(), below.end());
+  }
+  return all;
+}
+
+// CLI11 knows the help of a command only once it has been asked for.
+std::string help_of(std::vector<std::string> words, std::size_t width) {
+  const auto app = make_app(width);
+  words.emplace_back("--help");
+  std::reverse(words.begin(), words.end());
+  std::ostringstream text;
+  try {
+    app->parse(words);
+  } catch (const CLI::CallForHelp& asked) {
+    app->exit(asked, text, text);
+  }
+  return text.str();
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  base::keep_freed_memory();
+  const auto made = make_app(base::help_width(stdout));
+  auto& app = *made;
   try {
     app.parse(words_of(argc, argv));
     return finish_output();
@@ -192,6 +229,13 @@ int run(int argc, char** argv) {
   } catch (const std::exception& error) {
     return fail(first_line(error.what()), 1);
   }
+}
+
+void write_help_texts(std::ostream& out) {
+  for (const std::size_t width : {60, 80})
+    for (const auto& words : commands_below(*make_app(width), {}))
+      out << fmt::format("{{\"{}\", {}, R\"help({})help\"}},\n", fmt::join(words, " "), width,
+                         help_of(words, width));
 }
 
 }  // namespace sadam::cli

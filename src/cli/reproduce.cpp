@@ -144,7 +144,12 @@ void add_reproduce(CLI::App& app) {
       ->allow_extra_args(false);
   add_device_options(command, request.set);
   arguments->jobs.add_to(command);
-  command.add_flag("--no-controls", arguments->no_controls, "Leaves the controls out");
+  auto* const none = command.add_flag("--no-controls", arguments->no_controls, "Leaves the controls out");
+  command.add_option("--controls", arguments->controls, "Only these controls, such as matched,cosine")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("LIST")
+      ->excludes(none);
   add_root_option(command, request.root, "Folder of the runs");
   command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");
   command.add_flag("--show", arguments->show, "Trains nothing: shows what is there");

@@ -22,6 +22,7 @@ struct ReproduceArguments {
   std::int64_t epochs = 0;
   JobOptions jobs;
   bool no_controls = false;
+  std::vector<std::string> controls;
   bool plan_only = false;
   bool show = false;
   bool quiet = false;
@@ -32,7 +33,8 @@ struct ReproduceArguments {
   /// `request`, with what the flags say.
   reproduce::Request full_request() const {
     auto full = request;
-    full.controls = !no_controls;
+    if (no_controls || !controls.empty()) full.controls.clear();
+    for (const auto& name : controls) full.controls.push_back(reproduce::control_named(name));
     if (epochs > 0) full.epochs = epochs;
     for (const auto& list : seeds)
       for (const auto seed : reproduce::seeds_in(list)) full.seeds.push_back(seed);
@@ -43,25 +45,30 @@ struct ReproduceArguments {
 /// How far it is goes to the standard error, or nowhere if it is to be quiet. `brief`: a line a run.
 struct ProgressOutput {
   explicit ProgressOutput(bool quiet, bool brief = false)
-      : style(quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)),
-        lines(quiet ? nullptr : std::cerr.rdbuf()),
-        progress(std::cerr, {.style = style, .brief = brief}),
-        is_brief(brief) {}
+      : lines(quiet ? nullptr : std::cerr.rdbuf()),
+        shown(options_for(quiet, brief)),
+        progress(std::cerr, shown) {}
 
   reproduce::ExecuteOptions options(const JobOptions& jobs) {
     return {.progress = progress,
             .stop = StopSignal::flag(),
             .out = lines,
-            .live = style == train::ProgressStyle::live,
-            .brief = is_brief,
+            .live = shown.style == train::ProgressStyle::live,
+            .brief = shown.brief,
             .jobs = jobs.jobs,
             .worker = jobs.worker};
   }
 
-  train::ProgressStyle style;
-  std::ostream lines;        ///< which run is next
+  std::ostream lines;  ///< which run is next
+  train::ProgressOptions shown;
   train::Progress progress;  ///< within a run; warnings are seen all the same
-  bool is_brief;
+
+ private:
+  static train::ProgressOptions options_for(bool quiet, bool brief) {
+    auto options = train::progress_on_stderr(quiet);
+    options.brief = brief;
+    return options;
+  }
 };
 
 /// What becomes of runs that another process has, as a sentence; "" if there are none.

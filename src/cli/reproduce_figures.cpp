@@ -22,7 +22,7 @@ reproduce::LandscapeRequest request_of(const ReproduceArguments& arguments) {
   reproduce::LandscapeRequest request;
   request.only = full.only;
   request.sets = full.set;
-  request.controls = full.controls;
+  request.controls = !full.controls.empty();
   if (!full.seeds.empty()) request.seed = full.seeds.front();
   return request;
 }

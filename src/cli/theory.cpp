@@ -19,7 +19,6 @@
 #include "cli/command.h"
 #include "lab/theory.h"
 #include "report/text_table.h"
-#include "train/progress.h"
 
 namespace sadam::cli {
 namespace {
@@ -158,25 +157,6 @@ std::string theory_summary(const std::vector<lab::Claim>& claims) {
                      counts[1], counts[2], counts[3]);
 }
 
-/// The line that says what is being checked; on a terminal only, and gone when it is done.
-class CheckingLine {
- public:
-  CheckingLine() : live_(train::progress_style(stderr) == train::ProgressStyle::live) {}
-  ~CheckingLine() { clear(); }
-  CheckingLine(const CheckingLine&) = delete;
-  CheckingLine& operator=(const CheckingLine&) = delete;
-
-  void say(const std::string& what) const {
-    if (live_) std::cerr << fmt::format("\r\033[Kchecking {} …", what) << std::flush;
-  }
-  void clear() const {
-    if (live_) std::cerr << "\r\033[K" << std::flush;
-  }
-
- private:
-  bool live_;
-};
-
 void theory_now(const TheoryArguments& arguments) {
   std::vector<const lab::TheoryTopic*> topics;
   for (const auto& name : arguments.names) {
@@ -187,19 +167,21 @@ void theory_now(const TheoryArguments& arguments) {
     for (const auto& topic : lab::theory_topics()) topics.push_back(&topic);
   const auto file = output_target(arguments.csv, "--csv");
   const StopSignal stop;
-  const CheckingLine doing;
+  const WorkLine doing;
   std::vector<lab::Claim> all;
   try {
     for (const auto* topic : topics) {
-      const auto say = [&](const std::string& what) { doing.say(fmt::format("{}: {}", topic->name, what)); };
-      const lab::TheoryOptions options{arguments.quick, arguments.seed, &StopSignal::flag(), say};
+      const auto say = [&](const std::string& what) {
+        doing.say(fmt::format("checking {}: {}", topic->name, what));
+      };
+      const lab::LongWork options{arguments.quick, arguments.seed, &StopSignal::flag(), say};
       say(topic->about);
       const auto claims = topic->check(options);
       doing.clear();
       for (const auto& claim : claims) std::cout << block_of(claim) << '\n' << std::flush;
       all.insert(all.end(), claims.begin(), claims.end());
     }
-  } catch (const lab::TheoryStopped&) {
+  } catch (const lab::Stopped&) {
     throw Interrupted();
   }
   std::cout << theory_summary(all);
@@ -213,14 +195,8 @@ void add_theory(CLI::App& app) {
   auto& command = add_command(app, "theory", theory_help());
   command.add_option("topics", arguments->names, "What to check; everything without one")->type_name("NAME");
   command.add_flag("--quick", arguments->quick, "Fewer seeds, shorter runs: under a minute");
-  command.add_option("--seed", arguments->seed, "Seeds every random draw")
-      ->capture_default_str()
-      ->check([](const std::string& text) {
-        return text.starts_with('-') ? "must be 0 or more" : std::string();
-      });
-  not_empty(
-      command.add_option("--csv", arguments->csv, "Also writes every number to this file")->type_name("FILE"),
-      "name a file, or leave it out");
+  add_seed_option(command, arguments->seed);
+  add_csv_option(command, arguments->csv);
   command.callback([arguments] { theory_now(*arguments); });
 }
 

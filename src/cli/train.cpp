@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "reproduce/execute.h"
 #include "reproduce/sweep.h"
 #include "train/progress.h"
+#include "train/recipe/fields.h"
 #include "train/recipe/short_name.h"
 #include "train/setup.h"
 #include "train/trainer.h"
@@ -34,6 +36,8 @@ its results step by step, and a checkpoint to go on from.
   sadam train --set data.name=cifar100 --set optimizer.name=adamw
   sadam train --resume first
       goes on where the run was stopped or killed
+  sadam train --resume first --set train.epochs=20
+      goes on for more epochs than it was told at first
   sadam train --set optimizer.lr=1e-4,1e-3,1e-2 --set seed=1-3 -j 2
       a grid: nine runs in one folder, two at a time; the same command goes on
       where it was stopped. 'sadam compare FOLDER' puts them side by side
@@ -43,8 +47,9 @@ and in text in quotes. A recipe file says the same in a table [sweep]. --name
 names the folder of the grid.
 
 Ctrl-C saves the run and leaves; so do SIGTERM and SIGHUP. A run goes on with
-the recipe it was saved with: only title, data.root and train.checkpoint_every
-may be changed in its run.toml meanwhile.)";
+the recipe it was saved with. --set may change title, data.root,
+train.checkpoint_every, the folder: that its images were moved to, and
+train.epochs where the schedule does not depend on it.)";
 
 struct TrainArguments {
   RecipeOptions recipe;
@@ -79,7 +84,13 @@ void check_is_no_grid(const RunArgument& resume) {
 train::RunFolder folder_for(const TrainArguments& arguments, const std::string& text, train::DataSets& data) {
   if (!arguments.resume.name.empty()) {
     check_is_no_grid(arguments.resume);
-    return train::RunFolder::open(arguments.resume.find().folder);
+    auto folder = train::RunFolder::open(arguments.resume.find().folder);
+    if (!arguments.recipe.sets.empty()) {
+      train::RecipeSource source;
+      source.add_file(folder.paths().recipe());
+      train::change_recipe(folder, arguments.recipe.resolve(source));
+    }
+    return folder;
   }
   if (!arguments.name.empty()) check_run_name(arguments.name);
   train::RecipeSource source;
@@ -136,12 +147,20 @@ void train_grid(const TrainArguments& arguments, const reproduce::SweepRequest& 
   std::cout << folder.string() << '\n';
 }
 
+// The fields that a run may be given anew.
+bool may_be_given_anew(const std::string& assignment) {
+  const auto field = assignment.substr(0, assignment.find('='));
+  return field == "train.epochs" || field == "data.name" || train::may_change(field);
+}
+
 void train_now(const TrainArguments& arguments) {
   if (!arguments.resume.name.empty() &&
-      (!arguments.recipe.file.empty() || !arguments.recipe.sets.empty() || !arguments.name.empty()))
+      (!arguments.recipe.file.empty() || !arguments.name.empty() ||
+       !std::all_of(arguments.recipe.sets.begin(), arguments.recipe.sets.end(), may_be_given_anew)))
     throw UsageError(
-        "--resume goes on with the recipe of the run: leave out the recipe, --set, --device, --deterministic "
-        "and --name.");
+        "--resume goes on with the recipe of the run: leave out the recipe, --device, --deterministic, "
+        "--name and every --set but those of train.epochs, title, data.root, data.name (a folder: that was "
+        "moved) and train.checkpoint_every.");
   const auto text = arguments.recipe.read();
   if (arguments.resume.name.empty()) {
     const reproduce::SweepRequest request{arguments.recipe.file, text, arguments.recipe.sets, arguments.name,
@@ -157,8 +176,7 @@ void train_now(const TrainArguments& arguments) {
   train::DataSets data;
   const auto folder = folder_for(arguments, text, data);
   const auto& where = folder.paths().folder.string();
-  train::Progress progress(
-      std::cerr, {.style = arguments.quiet ? train::ProgressStyle::quiet : train::progress_style(stderr)});
+  train::Progress progress(std::cerr, train::progress_on_stderr(arguments.quiet));
   const auto outcome =
       train::continue_run(folder, {.progress = &progress, .stop = &StopSignal::flag(), .data = &data});
   if (outcome == train::Outcome::stopped) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -14,7 +15,7 @@
 #include "base/quantities.h"
 #include "base/usage_error.h"
 #include "data/cifar.h"
-#include "data/jpeg.h"
+#include "data/picture.h"
 #include "data/synthetic.h"
 
 namespace sadam::data {
@@ -101,7 +102,7 @@ DataSet open_folder(const DataRequest& request, const Folder& folder, std::size_
   const auto classes = folder.classes.size();
   return {folder_part(request, "training", folder.train, classes, request.train_images, pixels),
           folder_part(request, "test", folder.test, classes, request.test_images, pixels),
-          imagenet_normalization()};
+          imagenet_normalization(), folder.classes};
 }
 
 // A folder that is there is not fetched again.
@@ -132,7 +133,9 @@ std::shared_ptr<const ImageSet> cifar_part(const DataRequest& request, const cha
 
 DataSet open_cifar(const DataRequest& request, const CifarFiles& files, std::size_t pixels) {
   return {cifar_part(request, "training", files.kind, files.train, request.train_images, pixels),
-          cifar_part(request, "test", files.kind, files.test, request.test_images, pixels), Normalization{}};
+          cifar_part(request, "test", files.kind, files.test, request.test_images, pixels),
+          Normalization{},
+          {}};
 }
 
 // The synthetic sets are data, not part of an experiment's randomness: always the same ones.
@@ -149,7 +152,9 @@ DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::siz
                      pixels);
   };
   return {part("training", false, request.train_images, set.train_images),
-          part("test", true, request.test_images, set.test_images), Normalization{}};
+          part("test", true, request.test_images, set.test_images),
+          Normalization{},
+          {}};
 }
 
 // ---- Checking.
@@ -208,7 +213,7 @@ void decode_all(const Folder& folder, const CheckProgress& progress, std::vector
     const auto path = i < in_train ? folder.train.path(i) : folder.test.path(i - in_train);
     std::string problem;
     try {
-      decode_jpeg_file(path);
+      decode_picture_file(path);
       return;
     } catch (const Error& error) {
       problem = error.what();
@@ -289,6 +294,19 @@ DataSet open_data_set(const DataRequest& request) {
                             [&](const Folder& folder) { return open_folder(request, folder, pixels); },
                             [&](const KnownSet& set) { return open_synthetic(request, set, pixels); }},
                     content_of(request.name, request.root));
+}
+
+std::size_t own_pixels(const std::string& name) {
+  const auto usual = shape_of(name).pixels;
+  const auto path = path_in_name(name);
+  if (!path) return usual;
+  std::optional<std::size_t> common;
+  for (const auto& file : some_pictures(*path / "train")) {
+    const auto size = decode_picture_file(file, Read::size);
+    if (size.width != size.height || size.width != common.value_or(size.width)) return usual;
+    common = size.width;
+  }
+  return common.value_or(usual);
 }
 
 Normalization imagenet_normalization() { return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}; }

@@ -17,13 +17,14 @@ struct DataSet {
   std::shared_ptr<const ImageSet> train;
   std::shared_ptr<const ImageSet> test;
   Normalization normalization;
+  std::vector<std::string> class_names;  ///< of a folder: as its folders are called; else empty
 };
 
 struct DataRequest {
   std::string name;  ///< of the catalogue, or "folder:PATH"
   std::filesystem::path root =
       "data";                    ///< holds cifar-100-binary/ and so on, as the official archives unpack
-  std::size_t pixels = 0;        ///< 0: the data set's own size (32, 64, 160, 224 for folders)
+  std::size_t pixels = 0;        ///< 0: the data set's own size (32, 64, 160; 224 for folders)
   std::size_t train_images = 0;  ///< only so many, drawn evenly from the classes in a fixed order; 0: all
   std::size_t test_images = 0;
 };
@@ -31,6 +32,10 @@ struct DataRequest {
 /// Throws a UsageError for a name that does not exist (with the nearest one), and an Error that says how to
 /// get the data (`sadam data fetch NAME`) where it is missing, or which file is damaged.
 DataSet open_data_set(const DataRequest& request);
+
+/// The size of the images of a folder:PATH, where all that are looked at (a few of each of its first classes)
+/// are squares of one size; 224 where they are not. Of any other set its own size.
+std::size_t own_pixels(const std::string& name);
 
 /// What networks pretrained on ImageNet expect, and what sets of photographs come with; CIFAR and the
 /// synthetic sets come with (x − 0.5)/0.5.

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <iterator>
 #include <unordered_set>
 
 #include "base/file.h"
+#include "data/picture.h"
 
 namespace sadam::data {
 namespace {
@@ -19,13 +19,6 @@ bool is_clutter(const std::string& name) {
   constexpr std::array<const char*, 3> kLeftBehind = {"Thumbs.db", "desktop.ini", "Icon\r"};
   return name.starts_with('.') ||
          std::find(kLeftBehind.begin(), kLeftBehind.end(), name) != kLeftBehind.end();
-}
-
-bool is_named_jpeg(const std::string& name) {
-  auto extension = std::filesystem::path(name).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == ".jpg" || extension == ".jpeg";
 }
 
 /// What lies in a folder, sorted by byte values, without hidden files and what desktops leave behind. A
@@ -50,18 +43,17 @@ FolderContent content_of(const std::filesystem::path& folder) {
   return content;
 }
 
-/// The JPEG files of a folder, by their names; each other thing in it becomes a problem.
-std::vector<std::string> jpeg_files_in(const std::filesystem::path& folder,
-                                       std::vector<std::string>& problems) {
+/// The pictures of a folder, by their names; each other thing in it becomes a problem.
+std::vector<std::string> pictures_in(const std::filesystem::path& folder,
+                                     std::vector<std::string>& problems) {
   auto content = content_of(folder);
   for (const auto& name : content.folders)
     problems.push_back(fmt::format("{} is a folder among the images of a class: move it elsewhere.",
                                    (folder / name).string()));
   std::erase_if(content.files, [&](const std::string& name) {
-    if (is_named_jpeg(name)) return false;
-    problems.push_back(
-        fmt::format("{} is no JPEG file by its name (.jpg or .jpeg): convert it or move it elsewhere.",
-                    (folder / name).string()));
+    if (is_named_picture(name)) return false;
+    problems.push_back(fmt::format("{} is no picture by its name ({}): convert it or move it elsewhere.",
+                                   (folder / name).string(), kPictureNames));
     return true;
   });
   return std::move(content.files);
@@ -92,7 +84,7 @@ std::vector<std::string> classes_in(const std::filesystem::path& part, std::vect
 // The images of one class, which lie in `folder` of the part.
 void add_class(FolderPart& part, const std::string& folder, std::int64_t label,
                std::vector<std::string>& problems) {
-  const auto files = jpeg_files_in(part.folder / folder, problems);
+  const auto files = pictures_in(part.folder / folder, problems);
   if (files.empty())
     problems.push_back(
         fmt::format("{} has no images: every class needs some.", (part.folder / folder).string()));
@@ -171,7 +163,7 @@ FolderPart list_tiny_val(const std::filesystem::path& val, Folder& list) {
   auto annotations = read_list(lines, read_annotations);
   std::sort(annotations.begin(), annotations.end(),
             [](const Annotation& a, const Annotation& b) { return a.file < b.file; });
-  const auto files = jpeg_files_in(part.folder, list.problems);
+  const auto files = pictures_in(part.folder, list.problems);
   auto file = files.begin();
   const auto report_unlisted = [&](const std::string& name) {
     list.problems.push_back(fmt::format("{} has no line in {}: unpack the archive again.",
@@ -225,6 +217,21 @@ Folder list_class_folders(const std::filesystem::path& folder) {
   list.train = list_classes(train, list.classes, list.classes, list.problems);
   list.test = list_classes(test, test_classes, list.classes, list.problems);
   return list;
+}
+
+std::vector<std::filesystem::path> some_pictures(const std::filesystem::path& part) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::filesystem::path> found;
+  if (!std::filesystem::is_directory(part)) return found;
+  auto classes = content_of(part).folders;
+  classes.resize(std::min(classes.size(), kMost));
+  for (const auto& name : classes) {
+    auto files = content_of(part / name).files;
+    std::erase_if(files, [](const std::string& file) { return !is_named_picture(file); });
+    files.resize(std::min(files.size(), kMost));
+    for (const auto& file : files) found.push_back(part / name / file);
+  }
+  return found;
 }
 
 void refuse_problems(const Folder& folder) {

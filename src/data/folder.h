@@ -1,4 +1,4 @@
-// Folders of JPEG files, listed without reading the files. The order depends on names alone, so that it is
+// Folders of pictures, listed without reading the files. The order depends on names alone, so that it is
 // the same on every machine.
 #pragma once
 
@@ -30,7 +30,7 @@ struct Folder {
   std::vector<std::string> problems;
 };
 
-/// ImageNet's layout: train/CLASS/*.jpeg and val/CLASS/*.jpeg, or test/ where there is no val/.
+/// ImageNet's layout: train/CLASS/*.jpeg and val/CLASS/*.jpeg, or test/ where there is no val/; PNG as well.
 Folder list_class_folders(const std::filesystem::path& folder);
 
 /// TinyImageNet's: wnids.txt names the classes; train/CLASS/images/*.JPEG; val/images/*.JPEG with the classes
@@ -50,6 +50,10 @@ struct Annotation {
 /// val_annotations.txt: file name, tab, class, and more that is not needed, on each line. A line of another
 /// form, or a file named twice, is an Error with the number of the line.
 std::vector<Annotation> read_annotations(std::string_view text);
+
+/// The first few pictures of the first few classes of a part, without a look at the others: what its images
+/// are like. Empty where there is no such folder.
+std::vector<std::filesystem::path> some_pictures(const std::filesystem::path& part);
 
 /// Throws the first problem, if there is one, and says how many more there are.
 void refuse_problems(const Folder& folder);

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <thread>
 
-#include "data/jpeg.h"
+#include "data/picture.h"
 #include "data/resize.h"
 
 namespace sadam::data {
@@ -96,7 +96,7 @@ class FolderImages final : public ImageSet {
 
   void read(std::size_t i, std::uint8_t* out) const override {
     const auto decode = [&](std::uint8_t* to) {
-      const auto picture = decode_jpeg_file(part_.path(i));
+      const auto picture = decode_picture_file(part_.path(i));
       Resizer({picture.width, picture.height}, {pixels_, pixels_})(picture.pixels.data(), to);
     };
     if (decoded_)

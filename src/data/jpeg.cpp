@@ -12,8 +12,6 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "base/file.h"
-
 namespace sadam::data {
 namespace {
 
@@ -109,14 +107,9 @@ class JpegDecoder {
 
 // What libjpeg says begins with a capital and ends without a full stop.
 Error jpeg_error(const JpegDecoder& decoder) {
-  return Error(fmt::format("libjpeg cannot decode it ({}): the file is damaged, cut off or no JPEG file.",
-                           decoder.reason()));
-}
-
-void refuse_other_formats(std::span<const std::byte> bytes) {
-  if (bytes.size() >= 4 && bytes[0] == std::byte{0x89} && bytes[1] == std::byte{'P'} &&
-      bytes[2] == std::byte{'N'} && bytes[3] == std::byte{'G'})
-    throw Error("it is a PNG file under another name: convert it to JPEG.");
+  return Error(
+      fmt::format("libjpeg cannot decode it ({}): the file is damaged, cut off or neither JPEG nor PNG.",
+                  decoder.reason()));
 }
 
 // a·b/255, rounded.
@@ -134,26 +127,14 @@ void split_cmyk_row(const std::uint8_t* row, std::size_t width, std::uint8_t* ou
   }
 }
 
-void split_rgb_row(const std::uint8_t* row, std::size_t width, std::uint8_t* out, std::size_t plane) {
-  for (std::size_t x = 0; x < width; ++x) {
-    out[x] = row[3 * x];
-    out[plane + x] = row[3 * x + 1];
-    out[2 * plane + x] = row[3 * x + 2];
-  }
-}
-
 }  // namespace
 
-Picture decode_jpeg(std::span<const std::byte> bytes, std::size_t max_pixels) {
-  refuse_other_formats(bytes);
+Picture decode_jpeg(std::span<const std::byte> bytes, std::size_t max_pixels, Read what) {
   JpegDecoder decoder;
   if (!decoder.read_header(bytes)) throw jpeg_error(decoder);
   Picture picture{decoder.width(), decoder.height(), {}};
-  if (picture.width * picture.height > max_pixels)
-    throw Error(fmt::format(
-        "its header asks for {} x {} pixels, more than the {} that are decoded: it is damaged, or scale it "
-        "down.",
-        picture.width, picture.height, max_pixels));
+  check_picture_size(picture.width, picture.height, max_pixels);
+  if (what == Read::size) return picture;
   if (!decoder.start()) throw jpeg_error(decoder);
   const std::size_t plane = picture.width * picture.height;
   picture.pixels.resize(3 * plane);
@@ -168,15 +149,6 @@ Picture decode_jpeg(std::span<const std::byte> bytes, std::size_t max_pixels) {
   }
   if (!decoder.finish()) throw jpeg_error(decoder);
   return picture;
-}
-
-Picture decode_jpeg_file(const std::filesystem::path& path) {
-  const auto bytes = base::read_file(path);
-  try {
-    return decode_jpeg(bytes);
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", path.string(), error.what()));
-  }
 }
 
 }  // namespace sadam::data

@@ -105,7 +105,8 @@ struct Team {
 SADAM_HD bool is_finite(double x) { return all_finite(&x, 1); }
 
 /// The skip rule: a step changes nothing if f(w), as training or as the probes see it, or an element of the
-/// gradient is not finite.
+/// gradient is not finite. (A step in several calls has its loss in the first: open_record() notes whether that
+/// was finite, and finish_round() asks it too.)
 SADAM_HD bool must_skip(const StepState& state, bool has_loss, bool has_base) {
   return (has_loss && !is_finite(*state.loss)) || (has_base && !is_finite(*state.base)) ||
          state.numbers->non_finite_gradient > 0;

@@ -152,12 +152,6 @@ class Auditor {
     }
   }
 
-  void check_stop() const {
-    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) throw AuditStopped{};
-  }
-  void say(const std::string& what) const {
-    if (options_.progress) options_.progress(what);
-  }
   std::size_t points_for(std::size_t dimension) const {
     if (dimension > kMostOverRadii) return options_.quick ? kLeastPoints + 1 : 20;
     if (dimension > 1000) return options_.quick ? 20 : 150;
@@ -167,7 +161,7 @@ class Auditor {
   /// ρ and truth of every estimator at one point.
   void score(const Terrain& terrain, const Point& at, const Aim& aim, bool in_float, bool is_twin,
              std::vector<Scores>& all) const {
-    check_stop();
+    options_.check_stop();
     for (const auto& directions : names_of(Directions{})) {
       auto here = aim;
       here.directions = directions.value;
@@ -185,7 +179,7 @@ class Auditor {
   void separate(const TerrainFamily& family, bool is_network) {
     for (const double radius : radii_) {
       if (family.dimension > kMostOverRadii && radius != audit_.radius) continue;
-      say(fmt::format("{}, {} dimensions, radius {}", family.name, family.dimension, radius));
+      options_.say(fmt::format("{}, {} dimensions, radius {}", family.name, family.dimension, radius));
       ++groups_;
       separate(family, is_network, false, radius);
       if (is_network) separate(family, is_network, true, radius);
@@ -249,7 +243,7 @@ class Auditor {
                double reference, const std::vector<Spotted>& spots, const LookWith& look_with) {
     for (const auto& estimator : estimators_) {
       const auto lgi_at = [&](std::size_t i, double value) {
-        check_stop();
+        options_.check_stop();
         const auto& spot = spots[i];
         return lgi_of(estimator,
                       look_with(spot,
@@ -281,7 +275,7 @@ class Auditor {
       for (std::size_t i = 0; i < each; ++i) kinked.push_back(*family.spot(Nearness::one, radius, generator));
     for (auto& family : network_families(kSmallNet)) families.push_back(std::move(family));
     const auto spots = sites(families, each, radius, generator);
-    say("gradient size");
+    options_.say("gradient size");
     compare(Dependence::On::loss_scale, 0, radius, {1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3}, 1, spots,
             [](const Spotted& spot, Aim aim, double scale) {
               aim.scale = scale;
@@ -291,7 +285,7 @@ class Auditor {
             [](const Spotted& spot, const Aim& aim, double times) {
               return look_from(tilted(*spot.terrain, spot.at, times), spot.at, aim);
             });
-    say("learning rate");
+    options_.say("learning rate");
     compare(Dependence::On::learning_rate, 0, radius, {1e-4, 1e-3, 1e-2}, 1e-4, spots,
             [](const Spotted& spot, Aim aim, double lr) {
               aim.lr = lr;
@@ -299,7 +293,7 @@ class Auditor {
             });
     for (const auto dimension : dimensions_) {
       if (dimension > kMostOverRadii) continue;
-      say(fmt::format("rounding, {} dimensions", dimension));
+      options_.say(fmt::format("rounding, {} dimensions", dimension));
       for (const double each_radius : radii_) {
         const auto nets =
             sites(network_families(dimension), dimension > 1000 ? 6 : each, each_radius, generator);

@@ -1,7 +1,6 @@
 // How well ρ tells smooth from non-smooth: every estimator of it, on functions where the truth is known.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "lab/estimate.h"
+#include "lab/long_work.h"
 #include "lab/look.h"
 #include "lab/terrain.h"
 #include "report/picture.h"
@@ -68,16 +68,9 @@ struct Audit {
   std::vector<Dependence> dependences;
 };
 
-/// Thrown where `AuditOptions::stop` was seen.
-struct AuditStopped {};
-
-struct AuditOptions {
-  bool quick = false;  ///< fewer points
-  std::uint64_t seed = 1;
+struct AuditOptions : LongWork {
   std::vector<std::size_t> dimensions;  ///< empty: 2, 100, 10⁴ and, unless quick, 10⁶
   std::vector<double> radii;            ///< empty: 10⁻⁴ to 1
-  const std::atomic<bool>* stop = nullptr;
-  std::function<void(const std::string&)> progress = nullptr;
 };
 
 /// Throws a UsageError for radii that are not above 0 and ascending, and for a dimension below 2 or too large

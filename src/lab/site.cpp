@@ -18,7 +18,7 @@ Site site_of(const std::string& landscape, std::size_t dimensions, bool at_minim
 }
 
 Population look_around(const Site& site, std::size_t directions, std::uint64_t seed,
-                       const TheoryOptions& options) {
+                       const LongWork& options) {
   constexpr std::uint32_t kAtOnce = 1000;
   Directional walk(site.at.size(), seed);
   const double base = site.f(site.at);
@@ -35,7 +35,7 @@ Population look_around(const Site& site, std::size_t directions, std::uint64_t s
   return all;
 }
 
-Estimate population_lgi(const Site& site, std::size_t directions, double eps, const TheoryOptions& options) {
+Estimate population_lgi(const Site& site, std::size_t directions, double eps, const LongWork& options) {
   constexpr std::size_t kParts = 8;
   std::vector<double> values;
   for (std::size_t i = 0; i < kParts; ++i)
@@ -44,7 +44,7 @@ Estimate population_lgi(const Site& site, std::size_t directions, double eps, co
 }
 
 std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, double eps,
-                                const TheoryOptions& options) {
+                                const LongWork& options) {
   std::vector<double> values;
   for (std::size_t i = 0; i < trials; ++i) {
     options.check_stop();

@@ -36,14 +36,13 @@ struct Population {
   double lgi(double eps) const { return variance() / (mean_square + eps); }
 };
 
-Population look_around(const Site& site, std::size_t directions, std::uint64_t seed,
-                       const TheoryOptions& options);
+Population look_around(const Site& site, std::size_t directions, std::uint64_t seed, const LongWork& options);
 
 /// ρ for k → ∞, from so many directions in all.
-Estimate population_lgi(const Site& site, std::size_t directions, double eps, const TheoryOptions& options);
+Estimate population_lgi(const Site& site, std::size_t directions, double eps, const LongWork& options);
 
 /// ρ of k probes, `trials` times with other directions, by the library's own function.
 std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, double eps,
-                                const TheoryOptions& options);
+                                const LongWork& options);
 
 }  // namespace sadam::lab

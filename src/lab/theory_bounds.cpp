@@ -80,7 +80,7 @@ struct Extremes {
 
 /// Differences of one size: random ones, equal ones, opposite pairs, one large beside small ones; then the
 /// largest is climbed from.
-Extremes search_extremes(const TheoryOptions& options, Statistic statistic, std::size_t k, double size) {
+Extremes search_extremes(const LongWork& options, Statistic statistic, std::size_t k, double size) {
   std::mt19937_64 generator(options.seed + 977 * k);
   std::normal_distribution<double> normal;
   Extremes found;
@@ -110,7 +110,7 @@ Extremes search_extremes(const TheoryOptions& options, Statistic statistic, std:
   return found;
 }
 
-Extremes search_extremes(const TheoryOptions& options, Statistic statistic, double size) {
+Extremes search_extremes(const LongWork& options, Statistic statistic, double size) {
   Extremes all;
   for (const std::size_t k : {1, 2, 3, 8, 16}) {
     options.check_stop();
@@ -123,7 +123,7 @@ Extremes search_extremes(const TheoryOptions& options, Statistic statistic, doub
 
 }  // namespace
 
-std::vector<Claim> check_bounds(const TheoryOptions& options) {
+std::vector<Claim> check_bounds(const LongWork& options) {
   constexpr double kModest = 1e4;  // beside these slopes ε is not lost to rounding
   constexpr double kLargest = 1e150;
   const double least_brake = std::exp(-kPaperDamping);
@@ -207,7 +207,7 @@ double least_between(const std::function<double(double)>& f) {
 
 /// How far a step of the library with the proximal brake is from the minimiser of Appendix D's subproblem,
 /// over the length of the step.
-double distance_from_prox(const TheoryOptions& options) {
+double distance_from_prox(const LongWork& options) {
   constexpr double kRate = 0.1;
   auto walk_options = WalkOptions::paper(kRate);
   walk_options.rule.brake = Brake::proximal;
@@ -231,7 +231,7 @@ double distance_from_prox(const TheoryOptions& options) {
 
 }  // namespace
 
-std::vector<Claim> check_proximal(const TheoryOptions& options) {
+std::vector<Claim> check_proximal(const LongWork& options) {
   constexpr double kAbout = 0.1;  // what ≈ is taken to mean
   const auto gap = [](double x) { return proximal(x) - exponential(x); };
 

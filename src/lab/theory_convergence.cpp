@@ -102,7 +102,7 @@ struct Distances {
 };
 
 Distances run_for(const Landscape& f, double beta1, std::int64_t steps, std::size_t seeds,
-                  const TheoryOptions& options) {
+                  const LongWork& options) {
   constexpr std::int64_t kWindows = 5;  // more would take the luckiest of many noisy means
   Distances all;
   for (std::size_t seed = 0; seed < seeds; ++seed) {
@@ -130,7 +130,7 @@ struct Rates {
   double last = 0;    ///< the first of these at the largest T
 };
 
-Rates fit_rates(const Landscape& f, double beta1, const TheoryOptions& options) {
+Rates fit_rates(const Landscape& f, double beta1, const LongWork& options) {
   const auto lengths =
       options.quick ? std::vector<double>{4000, 16000} : std::vector<double>{4000, 16000, 64000};
   const auto seeds = options.size<std::size_t>(24, 12);
@@ -154,7 +154,7 @@ Rates fit_rates(const Landscape& f, double beta1, const TheoryOptions& options) 
 
 }  // namespace
 
-std::vector<Claim> check_rate(const TheoryOptions& options) {
+std::vector<Claim> check_rate(const LongWork& options) {
   constexpr double kAbout = 0.1;
   const auto setting =
       fmt::format("Slope of log min E dist² in log T, T = 4000 to {}, η = 1/(2√T), β2 = 0.99, {} seeds",
@@ -207,7 +207,7 @@ std::vector<Claim> check_rate(const TheoryOptions& options) {
 
 // ---- the limit --------------------------------------------------------------------------------------------
 
-std::vector<Claim> check_limit(const TheoryOptions& options) {
+std::vector<Claim> check_limit(const LongWork& options) {
   constexpr double kSmall = 0.05;
   constexpr double kBall = 0.01;  // δ
   const auto steps = options.size<std::int64_t>(200000, 80000);
@@ -284,7 +284,7 @@ double alignment(const Walk& walk) {
 }
 
 /// Windows along S-Adam with a tiny step and no noise, which follows the mean flow.
-Case flow_descends(const Landscape& f, const TheoryOptions& options) {
+Case flow_descends(const Landscape& f, const LongWork& options) {
   const double eta = options.size(1e-4, 4e-4);
   const auto steps = options.size<std::int64_t>(200000, 50000);
   const std::int64_t window = steps / 200;
@@ -322,7 +322,7 @@ Case flow_descends(const Landscape& f, const TheoryOptions& options) {
 }
 
 /// The worst (f(x⁺) − f(x))/η + C·dist² of single steps: above 0, a step is no descent.
-Case step_descends(const Landscape& f, const TheoryOptions& options) {
+Case step_descends(const Landscape& f, const LongWork& options) {
   constexpr double kTolerance = 0.1;  // O(η²)/η
   const double eta = options.size(1e-4, 4e-4);
   const auto steps = options.size<std::int64_t>(200000, 50000);
@@ -359,7 +359,7 @@ Case step_descends(const Landscape& f, const TheoryOptions& options) {
 
 }  // namespace
 
-std::vector<Claim> check_lyapunov(const TheoryOptions& options) {
+std::vector<Claim> check_lyapunov(const LongWork& options) {
   Claim flow{.id = "lyapunov.flow",
              .where = "Lemma B.1, with its alignment condition",
              .statement = "df/dt ≤ −C·dist(0, ∂f)² along the mean flow, C = e^−λ·c₁ > 0.",

@@ -68,12 +68,12 @@ double telling_gradient(std::size_t dimensions) {
   return std::sqrt(kPaperLgiEps * static_cast<double>(dimensions));
 }
 
-std::vector<std::size_t> dimensions_of(const TheoryOptions& options) {
+std::vector<std::size_t> dimensions_of(const LongWork& options) {
   if (options.quick) return {2, 10, 100, 1000};
   return {2, 10, 100, 1000, 10000};
 }
 
-std::vector<Claim> check_formulas_of_curvature(const TheoryOptions& options) {
+std::vector<Claim> check_formulas_of_curvature(const LongWork& options) {
   const auto directions = options.size<std::size_t>(40000, 8000);
   constexpr double kAbout = 0.03;
   Claim exact{.id = "curvature.exact",
@@ -114,7 +114,7 @@ std::vector<Claim> check_formulas_of_curvature(const TheoryOptions& options) {
   return {exact, approximate, convex};
 }
 
-Claim check_flat(const TheoryOptions& options) {
+Claim check_flat(const LongWork& options) {
   constexpr double kAbout = 0.1;
   Claim claim{.id = "curvature.flat",
               .where = "Appendix E, conclusions",
@@ -145,7 +145,7 @@ Claim check_flat(const TheoryOptions& options) {
   return claim;
 }
 
-Claim check_kink(const TheoryOptions& options) {
+Claim check_kink(const LongWork& options) {
   constexpr double kAbout = 0.2;
   const auto directions = options.size<std::size_t>(80000, 16000);
   Claim claim{
@@ -174,7 +174,7 @@ Claim check_kink(const TheoryOptions& options) {
   return claim;
 }
 
-Claim check_smooth_brake(const TheoryOptions& options) {
+Claim check_smooth_brake(const LongWork& options) {
   Claim claim{.id = "curvature.adam",
               .where = "Section 5.3, Degeneration to Standard Adam",
               .statement = "In smooth regions ρ → 0 and the mean brake → 1: S-Adam is Adam there.",
@@ -194,7 +194,7 @@ Claim check_smooth_brake(const TheoryOptions& options) {
 
 }  // namespace
 
-std::vector<Claim> check_curvature(const TheoryOptions& options) {
+std::vector<Claim> check_curvature(const LongWork& options) {
   auto claims = check_formulas_of_curvature(options);
   claims.push_back(check_flat(options));
   claims.push_back(check_kink(options));
@@ -204,7 +204,7 @@ std::vector<Claim> check_curvature(const TheoryOptions& options) {
 
 // ---- the diameter of Clarke's set -------------------------------------------------------------------------
 
-std::vector<Claim> check_diameter(const TheoryOptions& options) {
+std::vector<Claim> check_diameter(const LongWork& options) {
   const auto directions = options.size<std::size_t>(40000, 8000);
   Claim lower{
       .id = "diameter.lower",

@@ -37,7 +37,7 @@ double probes_of_lemma(double lipschitz, double eps, double within, double p) {
 constexpr double kWithin = 0.1;  ///< Δ
 constexpr double kMiss = 0.05;   ///< p
 
-Claim sufficient_probes(const TheoryOptions& options) {
+Claim sufficient_probes(const LongWork& options) {
   constexpr double kLipschitz = 0.5;
   constexpr double kEps = 1;
   const double wanted = std::ceil(probes_of_appendix(kLipschitz, kEps, kWithin, kMiss));
@@ -60,7 +60,7 @@ Claim sufficient_probes(const TheoryOptions& options) {
   return claim;
 }
 
-std::vector<Claim> check_paper_probes(const TheoryOptions& options) {
+std::vector<Claim> check_paper_probes(const LongWork& options) {
   const double asked = probes_of_appendix(1, kPaperLgiEps, kWithin, kMiss);
   Claim enough{.id = "samples.asked",
                .where = "Lemma 4.2 at the paper's constants",
@@ -122,7 +122,7 @@ Claim order_of_lemma() {
 }
 
 /// ρ is the same in any unit of the loss, if ε is too; L⁶/ε⁴ is not.
-Claim units_of_lemma(const TheoryOptions& options) {
+Claim units_of_lemma(const LongWork& options) {
   Claim claim{.id = "samples.units",
               .where = "Lemma 4.2",
               .statement = "k = C·L⁶/(ε⁴Δ²)·log(1/p) probes are enough, for one constant C.",
@@ -147,7 +147,7 @@ Claim units_of_lemma(const TheoryOptions& options) {
 
 }  // namespace
 
-std::vector<Claim> check_samples(const TheoryOptions& options) {
+std::vector<Claim> check_samples(const LongWork& options) {
   std::vector<Claim> claims = {sufficient_probes(options)};
   for (auto& claim : check_paper_probes(options)) claims.push_back(std::move(claim));
   claims.push_back(order_of_lemma());

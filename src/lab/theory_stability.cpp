@@ -24,7 +24,7 @@ void step_on(Walk& walk, const SmallNet& net, const Examples& batch) {
 // ---- ρ and the batch size ---------------------------------------------------------------------------------
 
 /// Weights at which the expected loss is nearly stationary.
-Point trained(const SmallNet& net, const TheoryOptions& options) {
+Point trained(const SmallNet& net, const LongWork& options) {
   std::mt19937_64 generator(options.seed + 5);
   const auto examples = draw_examples(options.size<std::size_t>(16384, 8192), generator);
   Walk walk(net.start(options.seed), WalkOptions::adam(0.05));
@@ -38,7 +38,7 @@ Point trained(const SmallNet& net, const TheoryOptions& options) {
 }
 
 double lgi_on(const SmallNet& net, const Point& w, const Examples& batch, std::size_t draw, double& largest,
-              const TheoryOptions& options) {
+              const LongWork& options) {
   constexpr std::int64_t kProbes = 8;
   const auto d = differences([&](const Point& at) { return net.loss(at, batch); }, w, kPaperRadius, kProbes,
                              options.seed + 7, static_cast<std::int64_t>(draw));
@@ -54,8 +54,7 @@ struct BatchLook {
   double largest = 0;                        ///< the paper's β: the largest |D|
 };
 
-BatchLook look_at_batches(const SmallNet& net, const Point& w, std::size_t draws,
-                          const TheoryOptions& options) {
+BatchLook look_at_batches(const SmallNet& net, const Point& w, std::size_t draws, const LongWork& options) {
   BatchLook all;
   all.sizes = {32, 64, 128, 256, 512, 1024, 2048};
   std::mt19937_64 generator(options.seed + 6);
@@ -77,7 +76,7 @@ BatchLook look_at_batches(const SmallNet& net, const Point& w, std::size_t draws
 
 /// ρ on many batches of one size.
 std::vector<double> lgi_on_batches(const SmallNet& net, const Point& w, std::size_t size,
-                                   const TheoryOptions& options) {
+                                   const LongWork& options) {
   std::mt19937_64 generator(options.seed + 9);
   std::vector<double> values;
   double largest = 0;
@@ -96,7 +95,7 @@ double mean_over(const std::vector<double>& values, const std::vector<std::size_
 
 }  // namespace
 
-std::vector<Claim> check_batch(const TheoryOptions& options) {
+std::vector<Claim> check_batch(const LongWork& options) {
   constexpr double kRoot5 = 2.23606797749979;
   const auto draws = options.size<std::size_t>(400, 80);
   Claim slope{
@@ -251,7 +250,7 @@ Estimate ratio_of(const std::vector<double>& above, const std::vector<double>& b
       seed);
 }
 
-Claim check_dropped_term(const TheoryOptions& options) {
+Claim check_dropped_term(const LongWork& options) {
   const auto draws = options.size<std::size_t>(200, 60);
   Claim claim{
       .id = "twins.dropped",
@@ -278,7 +277,7 @@ Claim check_dropped_term(const TheoryOptions& options) {
 
 }  // namespace
 
-std::vector<Claim> check_twins(const TheoryOptions& options) {
+std::vector<Claim> check_twins(const LongWork& options) {
   const auto pairs = options.size<std::size_t>(400, 100);
   const auto steps = options.size(500, 300);
   const auto setting = fmt::format(

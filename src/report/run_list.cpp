@@ -1,10 +1,11 @@
 #include "report/run_list.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <functional>
-#include <numeric>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -20,8 +21,8 @@
 namespace sadam::report {
 namespace {
 
-/// Whether a column is among those that fit a terminal.
-enum class Brief { yes, no, if_any };  // if_any: where it is not 0 for some run
+/// Whether a column is among those that people see.
+enum class Brief { yes, no, if_any, only };  // if_any: where it is not 0 for some run; only: no program does
 
 /// A column of the list: what it is called and where it comes from.
 struct RunColumn {
@@ -51,6 +52,23 @@ Cell epochs_cell(const RunSummary& run) {
   return {run.epochs_done, fmt::format("{}/{}", run.epochs_done, of)};
 }
 
+Cell state_cell(const RunSummary& run) {
+  const auto tone = run.state == RunState::finished  ? base::Tone::good
+                    : run.state == RunState::running ? base::Tone::strong
+                    : run.state == RunState::stopped ? base::Tone::notice
+                                                     : base::Tone::bad;
+  return Cell(std::string(to_string(run.state))).in(tone);
+}
+
+Cell trend_cell(const RunSummary& run) {
+  constexpr std::size_t kCells = 8;
+  std::vector<double> accuracies;
+  for (const auto& epoch : run.epochs) accuracies.push_back(epoch.test_accuracy);
+  return accuracies.empty() ? Cell() : Cell(sparkline(accuracies, kCells));
+}
+
+// The numbers are importances: what goes first where there is little room. Results have the largest.
+constexpr int kOfResults = 15;
 std::vector<RunColumn> run_columns() {
   const auto from_recipe = [](auto cell) {
     return [cell](const RunSummary& run) { return recipe_cell(run, cell); };
@@ -59,20 +77,33 @@ std::vector<RunColumn> run_columns() {
   using Recipe = const train::Recipe&;
   return {
       {{"name", "run"}, Brief::yes, [](Run run) { return Cell(run.name); }},
-      {{"state", "state"}, Brief::yes, [](Run run) { return Cell(std::string(to_string(run.state))); }},
-      {{"data", "data"}, Brief::yes, from_recipe([](Recipe recipe) { return Cell(recipe.data.name); })},
-      {{"model", "model"}, Brief::yes, from_recipe([](Recipe recipe) { return Cell(short_model(recipe)); })},
-      {{"optimizer", "optimizer"}, Brief::yes, from_recipe([](Recipe recipe) {
+      {{"state", "state", Align::left, 20}, Brief::yes, state_cell},
+      {{"data", "data", Align::left, 11}, Brief::yes, from_recipe([](Recipe recipe) {
+         return Cell(recipe.data.name);
+       })},
+      {{"model", "model", Align::left, 12}, Brief::yes, from_recipe([](Recipe recipe) {
+         return Cell(short_model(recipe));
+       })},
+      {{"optimizer", "optimizer", Align::left, 14}, Brief::yes, from_recipe([](Recipe recipe) {
          return Cell(short_optimizer(recipe));
        })},
-      {{"seed", "seed", Align::right}, Brief::yes, from_recipe([](Recipe recipe) {
+      {{"seed", "seed", Align::right, 10}, Brief::yes, from_recipe([](Recipe recipe) {
          return Cell::count(recipe.seed);
        })},
-      {{"epochs", "epochs", Align::right}, Brief::yes, epochs_cell},
-      {{"best", "best %", Align::right}, Brief::yes, [](Run run) { return percent_cell(run.best_accuracy); }},
-      {{"last", "last %", Align::right}, Brief::yes, [](Run run) { return percent_cell(run.last_accuracy); }},
-      {{"brake", "brake", Align::right}, Brief::yes, [](Run run) { return number_cell(run.mean_brake, 2); }},
-      {{"time", "time", Align::right}, Brief::yes, [](Run run) { return duration_cell(run.train_seconds); }},
+      {{"epochs", "epochs", Align::right, 17}, Brief::yes, epochs_cell},
+      {{"best", "best %", Align::right, 19},
+       Brief::yes,
+       [](Run run) { return percent_cell(run.best_accuracy); }},
+      {{"last", "last %", Align::right, 16},
+       Brief::yes,
+       [](Run run) { return percent_cell(run.last_accuracy); }},
+      {{"brake", "brake", Align::right, 13},
+       Brief::yes,
+       [](Run run) { return number_cell(run.mean_brake, 2); }},
+      {{"time", "time", Align::right, 15},
+       Brief::yes,
+       [](Run run) { return duration_cell(run.train_seconds); }},
+      {{"trend", "accuracy", Align::left, 18}, Brief::only, trend_cell},
       {{"steps", "steps", Align::right}, Brief::no, [](Run run) { return Cell::count(run.steps); }},
       {{"best_epoch", "epoch of best", Align::right},
        Brief::no,
@@ -81,10 +112,10 @@ std::vector<RunColumn> run_columns() {
        Brief::no,
        [](Run run) { return number_cell(run.last_test_loss, 4); }},
       {{"lgi", "ρ", Align::right}, Brief::no, [](Run run) { return number_cell(run.mean_lgi, 3); }},
-      {{"chatter", "chatter", Align::right},
+      {{"chatter", "chatter", Align::right, 4},
        Brief::if_any,
        [](Run run) { return number_cell(run.chatter, 3); }},
-      {{"flips", "flips", Align::right}, Brief::if_any, [](Run run) { return number_cell(run.flips, 3); }},
+      {{"flips", "flips", Align::right, 3}, Brief::if_any, [](Run run) { return number_cell(run.flips, 3); }},
       {{"gap", "gap in loss", Align::right}, Brief::no, [](Run run) { return number_cell(run.last_gap, 4); }},
       {{"step_time", "time per step", Align::right},
        Brief::no,
@@ -101,13 +132,13 @@ std::vector<RunColumn> run_columns() {
        [](Run run) {
          return run.peak_memory ? Cell(*run.peak_memory, base::memory(*run.peak_memory)) : Cell();
        }},
-      {{"skipped", "skipped", Align::right},
+      {{"skipped", "skipped", Align::right, 9},
        Brief::if_any,
        [](Run run) { return Cell::count(run.counts.skipped); }},
-      {{"non_finite_probes", "bad probes", Align::right},
+      {{"non_finite_probes", "bad probes", Align::right, 8},
        Brief::if_any,
        [](Run run) { return Cell::count(run.counts.non_finite_probes); }},
-      {{"within_noise", "in noise", Align::right},
+      {{"within_noise", "in noise", Align::right, 7},
        Brief::if_any,
        [](Run run) { return Cell::count(run.counts.within_noise); }},
       {{"folder", "folder"}, Brief::no, [](Run run) { return Cell(run.folder.string()); }},
@@ -125,12 +156,19 @@ class RunTable {
   }
 
   const std::vector<Column>& columns() const { return columns_; }
-  bool is_brief(std::size_t index, const std::vector<std::vector<Cell>>& rows) const {
-    if (index >= summaries_.size() || summaries_[index].brief == Brief::no) return false;
-    return summaries_[index].brief == Brief::yes ||
-           std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
-             return row[index].value != Value(std::int64_t{0}) && row[index].value != Value();
-           });
+  // The columns that people see, and those that programs do.
+  std::vector<std::size_t> brief(const std::vector<std::vector<Cell>>& rows) const {
+    std::vector<std::size_t> shown;
+    for (std::size_t i = 0; i < summaries_.size(); ++i)
+      if (summaries_[i].brief != Brief::no && (summaries_[i].brief != Brief::if_any || has_any(rows, i)))
+        shown.push_back(i);
+    return shown;
+  }
+  std::vector<std::size_t> full() const {
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (i >= summaries_.size() || summaries_[i].brief != Brief::only) all.push_back(i);
+    return all;
   }
 
   std::size_t index_of(const std::string& key, std::string_view option) const {
@@ -156,6 +194,12 @@ class RunTable {
   }
 
  private:
+  static bool has_any(const std::vector<std::vector<Cell>>& rows, std::size_t column) {
+    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+      return row[column].value != Value(std::int64_t{0}) && row[column].value != Value();
+    });
+  }
+
   /// What stands above a column, a field without its table, or a misspelling of either or of a full name.
   std::vector<std::string> meant_by(const std::string& key) const {
     for (const auto& column : columns_)
@@ -278,18 +322,12 @@ void sort_rows(std::vector<std::vector<Cell>>& rows, std::size_t column, bool re
   });
 }
 
-TextTable brief_part(const TextTable& full, const RunTable& table) {
-  TextTable brief;
-  std::vector<std::size_t> indices(full.columns.size());
-  std::iota(indices.begin(), indices.end(), std::size_t{0});
-  std::erase_if(indices, [&](std::size_t i) { return !table.is_brief(i, full.rows); });
-  for (const auto i : indices) brief.columns.push_back(full.columns[i]);
-  for (const auto& row : full.rows) {
-    std::vector<Cell> cells;
-    for (const auto i : indices) cells.push_back(row[i]);
-    brief.add(std::move(cells));
-  }
-  return brief;
+/// What was the same for every run goes first, where something has to go. How they did always tells.
+void devalue_constant_columns(TextTable& table) {
+  if (table.rows.size() < 2) return;
+  for (std::size_t i = 0; i < table.columns.size(); ++i)
+    if (table.columns[i].importance > 0 && table.columns[i].importance < kOfResults && is_constant(table, i))
+      table.columns[i].importance = 1;
 }
 
 }  // namespace
@@ -319,8 +357,45 @@ RunList list_runs(const RunQuery& query) {
   list.irregularities = irregularities(listed);
   list.unmet = conditions.unmet(list.full.columns);
   sort_rows(list.full.rows, sorted_by, query.reverse);
-  list.brief = brief_part(list.full, table);
+  list.brief = only_columns(list.full, table.brief(list.full.rows));
+  devalue_constant_columns(list.brief);
+  list.full = only_columns(list.full, table.full());
   return list;
+}
+
+bool is_constant(const TextTable& table, std::size_t column) {
+  return std::all_of(table.rows.begin(), table.rows.end(),
+                     [&](const auto& row) { return row[column].text == table.rows[0][column].text; });
+}
+
+std::vector<std::string> result_columns() {
+  std::vector<std::string> keys;
+  for (const auto& column : run_columns())
+    if (column.brief != Brief::only) keys.push_back(column.column.key);
+  return keys;
+}
+
+std::string sparkline(const std::vector<double>& values, std::size_t cells) {
+  constexpr std::array kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  double lowest = std::numeric_limits<double>::infinity();
+  double highest = -lowest;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    lowest = std::min(lowest, value);
+    highest = std::max(highest, value);
+  }
+  const auto shown = std::min(cells, values.size());
+  std::string line;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double value = values[(i + 1) * values.size() / shown - 1];
+    if (!std::isfinite(value)) {
+      line += ' ';
+      continue;
+    }
+    const double height = highest > lowest ? (value - lowest) / (highest - lowest) : 0.5;
+    line += kBlocks[std::min<std::size_t>(static_cast<std::size_t>(height * 8), 7)];
+  }
+  return line;
 }
 
 }  // namespace sadam::report

@@ -18,7 +18,7 @@ struct RunQuery {
 };
 
 struct RunList {
-  TextTable brief;  ///< the columns that fit a terminal
+  TextTable brief;  ///< for people: the columns that tell most, with the test accuracy by epoch as a line
   TextTable full;   ///< these, the other results, and every recipe field
   /// A sentence for each run in the list that was cut short or is damaged, and for each damaged one of which
   /// it cannot be said whether it belongs there.
@@ -32,5 +32,15 @@ struct RunList {
 
 /// Throws a UsageError for a column or field that does not exist, with the nearest one that does.
 RunList list_runs(const RunQuery& query);
+
+/// What columns are called: the results first, then every recipe field.
+std::vector<std::string> result_columns();
+
+/// Whether every row says the same there.
+bool is_constant(const TextTable& table, std::size_t column);
+
+/// Values as a line of blocks, from the smallest to the largest: "▁▃▅▇█". At most `cells` of them, the last
+/// value always among them; a space where there is no number.
+std::string sparkline(const std::vector<double>& values, std::size_t cells);
 
 }  // namespace sadam::report

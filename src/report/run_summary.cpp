@@ -62,12 +62,9 @@ bool has_brake(const train::Recipe& recipe) {
 void take_epochs(RunSummary& run, std::vector<train::EpochEvent> epochs) {
   run.epochs = std::move(epochs);
   if (run.epochs.empty()) return;
-  // The first of equals. A NaN is never the best.
-  for (const auto& epoch : run.epochs) {
-    if (epoch.test_accuracy > run.best_accuracy.value_or(-1)) {
-      run.best_accuracy = epoch.test_accuracy;
-      run.best_epoch = epoch.epoch;
-    }
+  if (const auto* const best = train::best_of(run.epochs)) {
+    run.best_accuracy = best->test_accuracy;
+    run.best_epoch = best->epoch;
   }
   const auto& last = run.epochs.back();
   run.epochs_done = last.epoch;
@@ -104,8 +101,9 @@ void check_whether_it_goes_on(RunSummary& run, const train::RunPaths& paths) {
       run.state = RunState::damaged;
       throw;
     }
-    train::check_event_files(paths, saved->position);
+    run.problem = saved->instead;
   } catch (const Error& error) {
+    if (run.state != RunState::damaged) run.state = RunState::stuck;
     run.problem = error.what();
   }
 }
@@ -152,6 +150,8 @@ std::string_view to_string(RunState state) {
       return "running";
     case RunState::stopped:
       return "stopped";
+    case RunState::stuck:
+      return "stuck";
     case RunState::damaged:
       return "damaged";
   }

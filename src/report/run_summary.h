@@ -17,7 +17,8 @@ namespace sadam::report {
 enum class RunState {
   finished,  ///< the last epoch of the recipe is done
   running,   ///< a process holds the folder
-  stopped,   ///< neither: it can be resumed, unless its problem says otherwise
+  stopped,   ///< neither: it can be resumed
+  stuck,     ///< neither, and it cannot be resumed; what it came to is known
   damaged,   ///< its recipe or its events cannot be read, or events are missing that the checkpoint knows of
 };
 std::string_view to_string(RunState state);

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sadam/error.h>
 #include <nlohmann/json.hpp>
 
@@ -19,9 +20,11 @@ namespace {
 using Texts = std::vector<std::string>;
 using Clean = std::function<std::string(std::string_view)>;
 
-std::string pad(const std::string& text, std::size_t width, Align align) {
+std::string pad(const std::string& text, std::size_t width, Align align,
+                base::Tone tone = base::Tone::plain) {
   const std::string space(width - std::min(width, base::display_width(text)), ' ');
-  return align == Align::left ? text + space : space + text;
+  const auto shown = base::painted(text, tone, true);
+  return align == Align::left ? shown + space : space + shown;
 }
 
 /// Titles, then rows.
@@ -52,9 +55,11 @@ std::size_t width_of(const std::vector<std::size_t>& columns, const std::vector<
   return width;
 }
 
-/// Some columns of the lines, the first line above a rule.
+/// Some columns of the lines, the first line above a rule. Colour only where each row is one line.
 std::string block_text(const TextTable& table, const std::vector<Texts>& lines,
-                       const std::vector<std::size_t>& widths, const std::vector<std::size_t>& columns) {
+                       const std::vector<std::size_t>& widths, const std::vector<std::size_t>& columns,
+                       bool colour = false) {
+  colour = colour && lines.size() == table.rows.size() + 1;
   std::string out;
   const auto add_line = [&](const auto& cell) {
     std::string line;
@@ -66,7 +71,10 @@ std::string block_text(const TextTable& table, const std::vector<Texts>& lines,
     out += line + '\n';
   };
   for (std::size_t l = 0; l < lines.size(); ++l) {
-    add_line([&](std::size_t i) { return pad(lines[l][i], widths[i], table.columns[i].align); });
+    add_line([&](std::size_t i) {
+      const auto tone = colour && l > 0 ? table.rows[l - 1][i].tone : base::Tone::plain;
+      return pad(lines[l][i], widths[i], table.columns[i].align, tone);
+    });
     if (l > 0) continue;
     add_line([&](std::size_t i) {
       std::string rule;
@@ -165,6 +173,16 @@ void TextTable::add(std::vector<Cell> row) {
   rows.push_back(std::move(row));
 }
 
+TextTable only_columns(const TextTable& table, const std::vector<std::size_t>& columns) {
+  TextTable result;
+  for (const auto i : columns) result.columns.push_back(table.columns[i]);
+  for (const auto& row : table.rows) {
+    auto& cells = result.rows.emplace_back();
+    for (const auto i : columns) cells.push_back(row[i]);
+  }
+  return result;
+}
+
 TextTable without_empty_columns(const TextTable& table) {
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < table.columns.size(); ++i)
@@ -172,22 +190,34 @@ TextTable without_empty_columns(const TextTable& table) {
           return !std::holds_alternative<std::monostate>(row[i].value);
         }))
       kept.push_back(i);
-  TextTable result;
-  for (const auto i : kept) result.columns.push_back(table.columns[i]);
-  for (const auto& row : table.rows) {
-    auto& cells = result.rows.emplace_back();
-    for (const auto i : kept) cells.push_back(row[i]);
-  }
-  return result;
+  return only_columns(table, kept);
 }
 
-std::string to_text(const TextTable& table, std::size_t width) {
+TextTable narrowed(TextTable table, std::size_t width) {
+  const auto widths = widths_of(texts_of(table, base::printable), 0);
+  std::vector<std::size_t> kept(widths.size());
+  std::iota(kept.begin(), kept.end(), std::size_t{0});
+  // Those that must stay come last in this order.
+  const auto goes_first = [&](std::size_t a, std::size_t b) {
+    const auto x = table.columns[a].importance;
+    const auto y = table.columns[b].importance;
+    return x > 0 && (y == 0 || x < y);
+  };
+  while (width > 0 && !kept.empty() && width_of(kept, widths) > width) {
+    const auto least = std::min_element(kept.begin(), kept.end(), goes_first);
+    if (table.columns[*least].importance == 0) break;
+    kept.erase(least);
+  }
+  return only_columns(table, kept);
+}
+
+std::string to_text(const TextTable& table, std::size_t width, bool colour) {
   if (table.columns.empty()) return "";
   const auto lines = texts_of(table, base::printable);
   const auto widths = widths_of(lines, 0);
   std::vector<std::size_t> all(widths.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  if (width == 0 || width_of(all, widths) <= width) return block_text(table, lines, widths, all);
+  if (width == 0 || width_of(all, widths) <= width) return block_text(table, lines, widths, all, colour);
 
   // Prose can be as narrow as this; where even that does not fit beside the others, it is a block of its own.
   constexpr std::size_t kNarrowestProse = 24;
@@ -208,7 +238,7 @@ std::string to_text(const TextTable& table, std::size_t width) {
       const auto wrapped = with_wrapped(lines, last, room);
       out += block_text(table, wrapped, widths_of(wrapped, 0), block);
     } else {
-      out += block_text(table, lines, widths, block);
+      out += block_text(table, lines, widths, block, colour);
     }
   }
   return out;
@@ -291,6 +321,45 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view i
     result += line;
   }
   return result;
+}
+
+std::string reflowed(std::string_view text, std::size_t width) {
+  std::vector<std::string_view> lines;
+  for (;;) {
+    const auto end = text.find('\n');
+    lines.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < lines.size();) {
+    const auto indent = std::min(lines[i].find_first_not_of(' '), lines[i].size());
+    if (indent > 0 || lines[i].empty()) {
+      // The first line is given the room of those below it.
+      const std::string deeper(indent + 2, ' ');
+      result.push_back(base::display_width(lines[i]) <= width
+                           ? std::string(lines[i])
+                           : std::string(indent, ' ') + wrapped(lines[i].substr(indent), width, deeper));
+      ++i;
+      continue;
+    }
+    const auto is_prose = [](std::string_view line) { return !line.empty() && line[0] != ' '; };
+    auto end = i;
+    bool fits = true;
+    std::string paragraph;
+    for (; end < lines.size() && is_prose(lines[end]); ++end) {
+      fits = fits && base::display_width(lines[end]) <= width;
+      if (!paragraph.empty()) paragraph += ' ';
+      paragraph += lines[end];
+    }
+    if (fits)
+      result.insert(result.end(), lines.begin() + static_cast<std::ptrdiff_t>(i),
+                    lines.begin() + static_cast<std::ptrdiff_t>(end));
+    else
+      result.push_back(wrapped(paragraph, width));
+    i = end;
+  }
+  return fmt::format("{}", fmt::join(result, "\n"));
 }
 
 }  // namespace sadam::report

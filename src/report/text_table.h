@@ -10,6 +10,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/terminal.h"
+
 namespace sadam::report {
 
 /// What a cell means to a program: nothing, a truth, a number or a text.
@@ -19,6 +21,7 @@ using Value = std::variant<std::monostate, bool, std::int64_t, double, std::stri
 struct Cell {
   Value value;
   std::string text = "–";
+  base::Tone tone = base::Tone::plain;
 
   /// "–" for a person, nothing (CSV) or null (JSON) for a program.
   Cell() = default;
@@ -29,6 +32,10 @@ struct Cell {
   /// What is not finite is "nan".
   static Cell number(double value, int digits);
   static Cell count(std::int64_t value);
+  Cell in(base::Tone how) && {
+    tone = how;
+    return std::move(*this);
+  }
 };
 
 enum class Align { left, right };
@@ -37,6 +44,7 @@ struct Column {
   std::string key;    ///< its name in CSV and JSON
   std::string title;  ///< what stands above it elsewhere
   Align align = Align::left;
+  int importance = 0;  ///< above 0: narrowed() may leave it out, the least important first
 };
 
 struct TextTable {
@@ -47,13 +55,20 @@ struct TextTable {
   void add(std::vector<Cell> row);
 };
 
+/// Some of its columns, by their numbers.
+TextTable only_columns(const TextTable& table, const std::vector<std::size_t>& columns);
+
 /// The table without the columns, the first apart, in which no cell has a value.
 TextTable without_empty_columns(const TextTable& table);
 
+/// The table without its least important columns, until it fits into `width` (0: all do) or none is left that
+/// may go.
+TextTable narrowed(TextTable table, std::size_t width);
+
 /// Padded columns under a rule. Control characters are shown as '?'. What is wider than `width` columns (0:
 /// nothing is) is made to fit: the words of a last column of prose are wrapped, or else the columns are split
-/// into blocks, each of which begins with the first column.
-std::string to_text(const TextTable& table, std::size_t width = 0);
+/// into blocks, each of which begins with the first column. With `colour`, cells have their tones.
+std::string to_text(const TextTable& table, std::size_t width = 0, bool colour = false);
 /// A GitHub-flavoured Markdown table, readable as it is.
 std::string to_markdown(const TextTable& table);
 /// Keys first, then a line a row, of values rather than texts; quoted as RFC 4180 says. Numbers keep every
@@ -75,5 +90,9 @@ std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width)
 /// The text with line feeds between those lines, each line but the first behind `indent`. A width of 0 breaks
 /// nothing.
 std::string wrapped(std::string_view text, std::size_t width, std::string_view indent = "");
+
+/// A text of paragraphs and indented lines made to fit: paragraphs are wrapped anew, and an indented line
+/// that is too long goes on below, two columns further in. A line that fits stays as it is.
+std::string reflowed(std::string_view text, std::size_t width);
 
 }  // namespace sadam::report

@@ -8,6 +8,7 @@
 #include "base/quantities.h"
 #include "base/text.h"
 #include "base/usage_error.h"
+#include "data/data_set.h"
 #include "train/recipe/source.h"
 
 namespace sadam::reproduce {
@@ -137,9 +138,16 @@ std::vector<PlannedRun> cells_of(const TableRecipe& table, const Request& reques
     cell.row = row;
     cell.source = std::make_shared<train::RecipeSource>(source_of(table, request, of, table.rows[row]));
     cell.recipe = resolve(*cell.source, table, of, table.rows[row]);
+    if (cell.recipe.data.pixels == 0 &&
+        data::path_in_name(cell.recipe.data.name))  // as begin_run() settles it
+      cell.recipe.data.pixels = static_cast<std::int64_t>(data::own_pixels(cell.recipe.data.name));
     cells.push_back(std::move(cell));
   }
   return cells;
+}
+
+bool wants(const Request& request, Control control) {
+  return std::find(request.controls.begin(), request.controls.end(), control) != request.controls.end();
 }
 
 // Adds the runs of one cell, for one seed.
@@ -149,10 +157,10 @@ void add_cell(Plan& plan, const Request& request, const std::filesystem::path& f
   run.recipe.seed = run.seed;
   run.folder = folder / row.key / seed;
   plan.runs.push_back(run);
-  if (!request.controls || !row.controls || train::optimizer_of(run.recipe) != train::OptimizerKind::sadam)
-    return;
+  if (!row.controls || train::optimizer_of(run.recipe) != train::OptimizerKind::sadam) return;
   const auto controlled = run;
   for (const auto control : {Control::matched, Control::shuffled}) {
+    if (!wants(request, control)) continue;
     run.control = control;
     run.recipe = control_recipe(control, controlled.recipe, controlled.folder);
     run.folder = folder / fmt::format("{}.{}", row.key, to_string(control)) / seed;
@@ -216,6 +224,18 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
 
 }  // namespace
 
+std::vector<Control> all_controls() { return {Control::matched, Control::shuffled, Control::cosine}; }
+
+Control control_named(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto control : all_controls()) {
+    names.push_back(to_string(control));
+    if (names.back() == name) return control;
+  }
+  throw UsageError(fmt::format("--controls {}: there is no such control{}", base::in_quotes(name),
+                               base::suggestion(name, names)));
+}
+
 std::string to_string(Control control) {
   switch (control) {
     case Control::matched:
@@ -277,7 +297,7 @@ Plan make_plan(TableRecipe table, const Request& request) {
       for (auto run : cells) {
         run.seed = seed;
         if (train::optimizer_of(run.recipe) == train::OptimizerKind::sadam && table.rows[run.row].controls &&
-            request.controls)
+            wants(request, Control::cosine))
           controlled = run;
         add_cell(plan, request, folder, run);
       }

@@ -17,18 +17,6 @@ class RecipeSource;
 
 namespace sadam::reproduce {
 
-/// What the command line asks for.
-struct Request {
-  bool quick = false;
-  bool controls = true;
-  std::optional<std::int64_t> epochs;
-  std::vector<std::int64_t> seeds;  ///< empty: the table's own
-  /// "cifar100", "adamw" or "cifar100/sadam-k2": a column, a row, or both; several add up; empty: everything.
-  std::vector<std::string> only;
-  std::vector<std::string> set;  ///< changes to every run
-  std::filesystem::path root = "runs";
-};
-
 /// What is left of S-Adam's effect when the brake no longer answers to the loss.
 enum class Control {
   none,      ///< the row itself
@@ -37,6 +25,22 @@ enum class Control {
   cosine,    ///< AdamW, the learning rate falling to 0; one for all rows
 };
 std::string to_string(Control control);
+/// matched, shuffled and cosine.
+std::vector<Control> all_controls();
+/// As typed: "matched", "cosine". Throws a UsageError with the nearest name.
+Control control_named(const std::string& name);
+
+/// What the command line asks for.
+struct Request {
+  bool quick = false;
+  std::vector<Control> controls = all_controls();
+  std::optional<std::int64_t> epochs;
+  std::vector<std::int64_t> seeds;  ///< empty: the table's own
+  /// "cifar100", "adamw" or "cifar100/sadam-k2": a column, a row, or both; several add up; empty: everything.
+  std::vector<std::string> only;
+  std::vector<std::string> set;  ///< changes to every run
+  std::filesystem::path root = "runs";
+};
 
 struct PlannedRun {
   std::size_t column = 0;  ///< index into Plan::table.columns

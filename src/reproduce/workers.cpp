@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "reproduce/herald.h"
 #include "train/progress.h"
@@ -38,8 +39,6 @@ constexpr char kLeftOut = 'x';
 constexpr char kBegun = '+';
 constexpr char kEnded = '=';
 constexpr char kFailed = '!';
-
-constexpr std::string_view kStartOfEmptyLine = "\r\033[K";
 
 // This program, as it was called, with what makes it a worker right behind the subcommand.
 std::vector<std::string> command_of_worker(const std::string& plan, std::int64_t threads) {
@@ -301,7 +300,7 @@ class Crew {
     std::vector<std::string> labels;
     for (const auto& worker : workers_)
       if (worker->run != nullptr && !worker->has_ended()) labels.push_back(worker->run->label(plan_.table));
-    const auto columns = train::terminal_columns(stderr);
+    const auto columns = base::terminal_columns(stderr);
     auto line = execution_.stopped ? std::string("stopping") : teller_.standing();
     // The names of as many as fit.
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -309,13 +308,13 @@ class Crew {
       if (base::display_width(line + more) + 1 >= columns) break;
       line += more;
     }
-    options_.out << kStartOfEmptyLine << line << std::flush;
+    options_.out << base::kClearBelow << line << base::kBackToStart << std::flush;
     drawn_at_ = now;
     is_drawn_ = true;
   }
 
   void erase() {
-    if (is_drawn_) options_.out << kStartOfEmptyLine << std::flush;
+    if (is_drawn_) options_.out << base::kClearBelow << std::flush;
     is_drawn_ = false;
   }
 

@@ -33,17 +33,25 @@ Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& mod
 
 /// A checkpoint file that is whole.
 struct SavedRun {
+  std::filesystem::path path;
   std::vector<std::byte> file;
   Position position;
+  /// A sentence where it is the one before the last, because the last is damaged or gone; else "".
+  std::string instead;
 };
 
-/// The last checkpoint of a run; nothing if there is none. Throws an Error that names the file if it is
-/// damaged, or if `recipe`, which is the run's own, is not the one that it was made by.
+/// The last checkpoint of a run, or, where that is damaged or gone, the one before it; nothing if there is
+/// neither. Throws an Error that names the file if none is whole, or if `recipe`, which is the run's own, is
+/// not the one that it was made by.
 std::optional<SavedRun> read_checkpoint(const RunPaths& paths, const Recipe& recipe);
 
-/// Throws an Error that names the file if events.jsonl or the TensorBoard file is not what it was when the
-/// checkpoint was made.
-void check_event_files(const RunPaths& paths, const Position& position);
+/// The checkpoint of the best epoch. Throws an Error with the way out if there is none that is whole, or if
+/// it is not of the epoch that is the best by the run's events.
+SavedRun read_best_checkpoint(const RunPaths& paths, const Recipe& recipe);
+
+/// Throws a UsageError if a run that stands there cannot have as many epochs as `recipe` says, because its
+/// steps would have been others from the first on, or because it has begun more.
+void check_epochs(const Position& position, const Recipe& recipe);
 
 /// How many steps a run without a checkpoint has taken, all of which it has to take again: it was killed
 /// before its first one. Throws an Error if its events show that there was a checkpoint.

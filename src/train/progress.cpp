@@ -1,12 +1,8 @@
 #include "train/progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -21,7 +17,6 @@ namespace {
 constexpr std::size_t kWindow = 50;
 constexpr double kSecondsBetweenRedraws = 0.1;
 constexpr double kSecondsBetweenPlainLines = 30;
-constexpr std::string_view kStartOfEmptyLine = "\r\033[K";
 
 /// Means over what there is: a step that was skipped has no finite loss.
 class FiniteMean {
@@ -59,48 +54,55 @@ std::string epoch_of(std::int64_t epoch, std::int64_t epochs) {
   return fmt::format("epoch {:>{}}/{}", epoch, total.size(), total);
 }
 
-/// In their order, with two spaces between them.
-template <class LineField>
-std::string joined(const std::vector<LineField>& fields) {
-  std::string line;
-  for (const auto& field : fields) line += (line.empty() ? "" : "  ") + field.text;
-  return line;
-}
-
-/// As many of them, the most important ones, as fit into so many columns: whole fields go where there is
-/// little room, and no number is cut in two.
-template <class LineField>
-std::string fitted(std::vector<LineField> fields, std::size_t columns) {
-  auto line = joined(fields);
-  while (base::display_width(line) > columns) {
-    fields.erase(std::min_element(fields.begin(), fields.end(),
-                                  [](const auto& a, const auto& b) { return a.importance < b.importance; }));
-    line = joined(fields);
-  }
-  return line;
-}
-
 }  // namespace
 
 struct Progress::LineField {
   std::string text;
   int importance = 0;  ///< the least important goes first
+  base::Tone tone = base::Tone::plain;
 };
 
+/// In their order, with two spaces between them.
+std::string Progress::line_of(const std::vector<LineField>& fields) const {
+  std::string line;
+  for (const auto& field : fields) {
+    if (!line.empty()) line += "  ";
+    line += base::painted(field.text, field.tone, options_.colour);
+  }
+  return line;
+}
+
+namespace {
+
+/// Colour left out.
+template <class LineField>
+std::size_t width_of(const std::vector<LineField>& fields) {
+  std::size_t width = fields.empty() ? 0 : 2 * (fields.size() - 1);
+  for (const auto& field : fields) width += base::display_width(field.text);
+  return width;
+}
+
+}  // namespace
+
+/// As many of them, the most important ones, as fit into so many columns: whole fields go where there is
+/// little room, and no number is cut in two.
+std::string Progress::fitted(std::vector<LineField> fields, std::size_t columns) const {
+  while (width_of(fields) > columns)
+    fields.erase(std::min_element(fields.begin(), fields.end(),
+                                  [](const auto& a, const auto& b) { return a.importance < b.importance; }));
+  return line_of(fields);
+}
+
 ProgressStyle progress_style(std::FILE* stream) {
-  const char* term = std::getenv("TERM");
-  const bool capable = term != nullptr && *term != '\0' && std::string_view(term) != "dumb";
-  return capable && isatty(fileno(stream)) == 1 ? ProgressStyle::live : ProgressStyle::plain;
+  return base::is_live(stream) ? ProgressStyle::live : ProgressStyle::plain;
+}
+
+ProgressOptions progress_on_stderr(bool quiet) {
+  return {.style = quiet ? ProgressStyle::quiet : progress_style(stderr), .colour = base::has_colour(stderr)};
 }
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-std::size_t terminal_columns(std::FILE* stream) {
-  winsize size{};
-  if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
 }
 
 Progress::Progress(std::ostream& out, ProgressOptions options) : out_(out), options_(std::move(options)) {}
@@ -113,21 +115,37 @@ Progress::~Progress() {
   }
 }
 
-void Progress::start(std::string_view name, std::int64_t epochs, std::int64_t steps_per_epoch,
-                     std::int64_t steps_done) {
+void Progress::start(std::string_view name, const RunShape& shape) {
   name_ = base::printable(name);
-  epochs_ = epochs;
-  steps_per_epoch_ = steps_per_epoch;
+  shape_ = shape;
   epoch_ = 0;
-  step_ = steps_done;
-  evaluate_seconds_ = 0;
+  step_ = shape.steps_done;
+  evaluate_seconds_.reset();
+  evaluated_.reset();
   recent_.clear();
   last_shown_ = options_.clock();
   if (options_.brief) return;
-  auto line = fmt::format("{}: {} epoch{} of {} step{}", name_, epochs, epochs == 1 ? "" : "s",
-                          steps_per_epoch, steps_per_epoch == 1 ? "" : "s");
-  if (steps_done > 0) line += fmt::format(", going on after step {}", steps_done);
+  auto line =
+      fmt::format("{}: {} of {}", name_, base::counted(static_cast<std::uint64_t>(shape.epochs), "epoch"),
+                  base::counted(static_cast<std::uint64_t>(shape.steps_per_epoch), "step"));
+  if (shape.pixels > 0) line += fmt::format(", images of {0}×{0}", shape.pixels);
+  if (shape.steps_done > 0) line += fmt::format(", going on after step {}", shape.steps_done);
   print(line);
+}
+
+bool Progress::is_due() const {
+  const bool live = options_.style == ProgressStyle::live;
+  if (live && !line_is_drawn_) return true;
+  return options_.clock() - last_shown_ >= (live ? kSecondsBetweenRedraws : kSecondsBetweenPlainLines);
+}
+
+void Progress::show_state() {
+  last_shown_ = options_.clock();
+  if (options_.style != ProgressStyle::live) return print(plain_line());
+  // A line that fills the last column makes some terminals go on to the next one.
+  const auto columns = std::max<std::size_t>(1, options_.columns()) - 1;
+  out_ << base::kClearBelow << live_line(columns) << base::kBackToStart << std::flush;
+  line_is_drawn_ = true;
 }
 
 void Progress::step(const StepEvent& event, double train_seconds) {
@@ -136,35 +154,40 @@ void Progress::step(const StepEvent& event, double train_seconds) {
   step_ = event.step;
   recent_.push_back({event.loss, event.lgi, event.brake, event.probed, event.skipped, train_seconds});
   if (recent_.size() > kWindow) recent_.pop_front();
+  if (is_due()) show_state();
+}
 
-  const double now = options_.clock();
-  const bool live = options_.style == ProgressStyle::live;
-  const double pause = live ? kSecondsBetweenRedraws : kSecondsBetweenPlainLines;
-  if (now - last_shown_ < pause && (line_is_drawn_ || !live)) return;
-  last_shown_ = now;
-  if (live)
-    draw();
-  else
-    print(plain_line());
+void Progress::evaluating(std::int64_t done, std::int64_t batches) {
+  if (options_.style == ProgressStyle::quiet || batches < 1) return;
+  if (done == 0) evaluation_began_ = options_.clock();
+  evaluated_ = static_cast<double>(done) / static_cast<double>(batches);
+  if (is_due() || (done == 0 && options_.style == ProgressStyle::live)) show_state();
 }
 
 void Progress::epoch(const EpochEvent& event, const StepCounts& counts) {
   epoch_ = event.epoch;
   step_ = event.step;
+  evaluated_.reset();
   if (event.epoch > 0) evaluate_seconds_ = event.evaluate_seconds / static_cast<double>(event.epoch);
   if (options_.brief) return;
-  auto line = fmt::format("{}  test {:5.2f} %  loss {}  train loss {}", epoch_of(event.epoch, epochs_),
-                          100 * event.test_accuracy, base::decimal(event.test_loss, 4),
-                          base::decimal(event.train_loss, 4));
+  using base::Tone;
+  std::vector<LineField> fields = {
+      {epoch_of(event.epoch, shape_.epochs), 9},
+      {fmt::format("test {:5.2f} %", 100 * event.test_accuracy), 8, Tone::strong},
+      {fmt::format("loss {}", base::decimal(event.test_loss, 4)), 4},
+      {fmt::format("train {}", base::decimal(event.train_loss, 4)), 3}};
   // Both are constant where nothing probes and nothing brakes, and only take up room.
-  if (event.mean_lgi != 0) line += fmt::format("  ρ {}", base::decimal(event.mean_lgi, 3));
+  if (event.mean_lgi != 0) fields.push_back({fmt::format("ρ {}", base::decimal(event.mean_lgi, 3)), 1});
   if (event.mean_lgi != 0 || event.mean_brake != 1)
-    line += fmt::format("  brake {}", base::decimal(event.mean_brake, 3));
-  line += fmt::format("  {}", base::duration(event.train_seconds));
-  if (counts.skipped > 0) line += fmt::format("  skipped {}/{}", counts.skipped, counts.steps);
-  if (counts.non_finite_probes > 0) line += fmt::format("  probes not finite {}", counts.non_finite_probes);
-  if (counts.within_noise > 0) line += fmt::format("  ρ is noise {}/{}", counts.within_noise, counts.probed);
-  print(line);
+    fields.push_back({fmt::format("brake {}", base::decimal(event.mean_brake, 3)), 2});
+  fields.push_back({base::duration(event.train_seconds), 5});
+  if (counts.skipped > 0)
+    fields.push_back({fmt::format("skipped {}/{}", counts.skipped, counts.steps), 7, Tone::notice});
+  if (counts.non_finite_probes > 0)
+    fields.push_back({fmt::format("bad probes {}", counts.non_finite_probes), 6, Tone::notice});
+  if (counts.within_noise > 0)
+    fields.push_back({fmt::format("ρ is noise {}/{}", counts.within_noise, counts.probed), 6, Tone::notice});
+  print(fitted(std::move(fields), options_.columns()));
   last_shown_ = options_.clock();
 }
 
@@ -172,11 +195,11 @@ void Progress::note(std::string_view text) { print(base::printable(text)); }
 
 void Progress::warn(std::string_view text) {
   finish();  // takes the live line away
-  out_ << base::printable(text) << std::endl;
+  out_ << base::painted(base::printable(text), base::Tone::notice, options_.colour) << std::endl;
 }
 
 void Progress::finish() {
-  if (line_is_drawn_) out_ << kStartOfEmptyLine << std::flush;
+  if (line_is_drawn_) out_ << base::kClearBelow << std::flush;
   line_is_drawn_ = false;
 }
 
@@ -210,33 +233,45 @@ double Progress::seconds_per_step() const {
   return (last.train_seconds - recent_.front().train_seconds) / static_cast<double>(recent_.size() - 1);
 }
 
+// Measured, or measured so far, or guessed.
+double Progress::seconds_per_evaluation() const {
+  if (evaluate_seconds_) return *evaluate_seconds_;
+  const double guess = shape_.steps_per_evaluation * seconds_per_step();
+  if (!evaluated_ || *evaluated_ == 0) return guess;
+  return (options_.clock() - evaluation_began_) / *evaluated_;
+}
+
 double Progress::seconds_left() const {
-  const auto steps = std::max<std::int64_t>(0, epochs_ * steps_per_epoch_ - step_);
-  const auto evaluations = std::max<std::int64_t>(0, epochs_ - epoch_ + 1);
+  const auto steps = std::max<std::int64_t>(0, shape_.epochs * shape_.steps_per_epoch - step_);
+  const auto evaluations = static_cast<double>(std::max<std::int64_t>(0, shape_.epochs - epoch_ + 1));
   return static_cast<double>(steps) * seconds_per_step() +
-         static_cast<double>(evaluations) * evaluate_seconds_;
+         (evaluations - evaluated_.value_or(0)) * seconds_per_evaluation();
 }
 
 std::vector<Progress::LineField> Progress::state() const {
   const auto now = means();
-  std::vector<LineField> fields = {{epoch_of(epoch_, epochs_), 7},
-                                   {step_rate(seconds_per_step()), 1},
-                                   {fmt::format("ETA {}", base::duration(seconds_left())), 4},
-                                   {fmt::format("loss {}", base::decimal(now.loss, 4)), 6}};
+  std::vector<LineField> fields = {
+      {epoch_of(epoch_, shape_.epochs), 7},
+      evaluated_ ? LineField{fmt::format("evaluating {:.0f} %", std::floor(100 * *evaluated_)), 6}
+                 : LineField{step_rate(seconds_per_step()), 1},
+      {fmt::format("ETA {}", base::duration(seconds_left())), 4},
+      {fmt::format("loss {}", base::decimal(now.loss, 4)), 5}};
   if (options_.brief) fields.insert(fields.begin(), {name_.substr(name_.rfind('/') + 1), 8});
-  if (now.skipped > 0) fields.push_back({fmt::format("skipped {}/{}", now.skipped, recent_.size()), 5});
+  if (now.skipped > 0)
+    fields.push_back({fmt::format("skipped {}/{}", now.skipped, recent_.size()), 5, base::Tone::notice});
   if (now.lgi) fields.push_back({fmt::format("ρ {}", base::decimal(*now.lgi, 3)), 2});
   if (now.brake) fields.push_back({fmt::format("brake {}", base::decimal(*now.brake, 3)), 3});
   return fields;
 }
 
-std::int64_t Progress::step_in_epoch() const { return step_ - (epoch_ - 1) * steps_per_epoch_; }
+std::int64_t Progress::step_in_epoch() const { return step_ - (epoch_ - 1) * shape_.steps_per_epoch; }
 
 std::string Progress::plain_line() const {
   auto fields = state();
-  fields.insert(fields.begin() + (options_.brief ? 2 : 1),
-                {fmt::format("step {}/{}", step_in_epoch(), steps_per_epoch_)});
-  return joined(fields);
+  if (!evaluated_)
+    fields.insert(fields.begin() + (options_.brief ? 2 : 1),
+                  {fmt::format("step {}/{}", step_in_epoch(), shape_.steps_per_epoch), 6});
+  return fitted(std::move(fields), options_.columns());
 }
 
 std::string Progress::live_line(std::size_t columns) const {
@@ -244,25 +279,18 @@ std::string Progress::live_line(std::size_t columns) const {
   // The bar takes what the numbers leave.
   constexpr std::size_t kWidest = 12;
   constexpr std::size_t kNarrowest = 4;
-  const auto taken = base::display_width(joined(fields)) + 1;
+  const auto taken = width_of(fields) + 1;
   if (taken + kNarrowest <= columns) {
-    const auto of = static_cast<double>(std::max<std::int64_t>(1, steps_per_epoch_));
+    const auto of = static_cast<double>(std::max<std::int64_t>(1, shape_.steps_per_epoch));
     fields[options_.brief ? 1 : 0].text +=
         ' ' + progress_bar(static_cast<double>(step_in_epoch()) / of, std::min(kWidest, columns - taken));
   }
   return fitted(std::move(fields), columns);
 }
 
-void Progress::draw() {
-  // A line that fills the last column makes some terminals go on to the next one.
-  const auto columns = std::max<std::size_t>(1, options_.columns()) - 1;
-  out_ << kStartOfEmptyLine << live_line(columns) << std::flush;
-  line_is_drawn_ = true;
-}
-
 void Progress::print(std::string_view line) {
   if (options_.style == ProgressStyle::quiet) return;
-  if (line_is_drawn_) out_ << kStartOfEmptyLine;
+  if (line_is_drawn_) out_ << base::kClearBelow;
   line_is_drawn_ = false;
   out_ << line << std::endl;
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/terminal.h"
 #include "train/record/events.h"
 
 namespace sadam::train {
@@ -28,15 +29,26 @@ ProgressStyle progress_style(std::FILE* stream);
 /// Seconds since some moment, never going back.
 double steady_seconds();
 
-/// The columns of the terminal behind a stream; 80 where there is none.
-std::size_t terminal_columns(std::FILE* stream);
-
 /// How to show it. The functions are there to be replaced in tests.
 struct ProgressOptions {
   ProgressStyle style = ProgressStyle::plain;
   std::function<double()> clock = steady_seconds;
-  std::function<std::size_t()> columns = [] { return terminal_columns(stderr); };
+  std::function<std::size_t()> columns = [] { return base::terminal_columns(stderr); };
+  bool colour = false;
   bool brief = false;  ///< one of many runs: no line for its start and its epochs, and its name in the others
+};
+
+/// On the standard error, as it is there; nothing where it is to be quiet.
+ProgressOptions progress_on_stderr(bool quiet);
+
+/// What is known of a run before its first step.
+struct RunShape {
+  std::int64_t epochs = 0;
+  std::int64_t steps_per_epoch = 0;
+  std::int64_t steps_done = 0;  ///< how far an earlier process came, if this one goes on with its run
+  std::int64_t pixels = 0;      ///< of an image's side, as the network sees it
+  double steps_per_evaluation =
+      0;  ///< how many steps an evaluation may cost: a guess for before the first one
 };
 
 /// Fed by the trainer. Loss, ρ, brake and speed are means over the last 50 steps. Each line is flushed at
@@ -51,12 +63,12 @@ class Progress {
   /// Takes the live line away, so that an error message begins on an empty line.
   ~Progress();
 
-  /// `steps_done`: how far an earlier process came, if this one goes on with its run.
-  void start(std::string_view name, std::int64_t epochs, std::int64_t steps_per_epoch,
-             std::int64_t steps_done = 0);
+  void start(std::string_view name, const RunShape& shape);
   /// `train_seconds`: since the start of the run, evaluation and pauses left out, so that these distort
   /// neither the speed nor the time left.
   void step(const StepEvent& event, double train_seconds);
+  /// So many batches of the evaluation that ends the epoch are done; first told with 0.
+  void evaluating(std::int64_t done, std::int64_t batches);
   /// `counts`: of the epoch's steps.
   void epoch(const EpochEvent& event, const StepCounts& counts);
   void note(std::string_view text);
@@ -84,22 +96,27 @@ class Progress {
 
   Means means() const;
   double seconds_per_step() const;
+  double seconds_per_evaluation() const;
   double seconds_left() const;
   std::int64_t step_in_epoch() const;
   std::vector<LineField> state() const;
+  std::string line_of(const std::vector<LineField>& fields) const;
+  std::string fitted(std::vector<LineField> fields, std::size_t columns) const;
   std::string plain_line() const;
   std::string live_line(std::size_t columns) const;
-  void draw();
+  bool is_due() const;
+  void show_state();
   void print(std::string_view line);
 
   std::ostream& out_;
   ProgressOptions options_;
   std::string name_;
-  std::int64_t epochs_ = 0;
-  std::int64_t steps_per_epoch_ = 0;
+  RunShape shape_;
   std::int64_t epoch_ = 0;
   std::int64_t step_ = 0;
-  double evaluate_seconds_ = 0;  ///< per epoch
+  std::optional<double> evaluate_seconds_;  ///< per epoch, once there was one
+  std::optional<double> evaluated_;         ///< the part of an evaluation that is done, while there is one
+  double evaluation_began_ = 0;
   std::deque<Sample> recent_;
   double last_shown_ = 0;
   bool line_is_drawn_ = false;

@@ -7,29 +7,87 @@
 #include <torch/nn/module.h>
 #include <torch/version.h>
 
+#include <fmt/ranges.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/file.h"
 #include "base/usage_error.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
 #include "nn/weights/read_weights.h"
+#include "train/checkpoint.h"
 #include "train/device.h"
+#include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 #include "train/schedule.h"
 
 namespace sadam::train {
 namespace {
 
+constexpr std::string_view kWhereItRan = "\n# Where it ran.\n";
+
+// What a machine or a shell gave, which may be no UTF-8.
+std::string in_toml(std::string text) {
+  try {
+    RecipeSource().add_text(fmt::format("text = {}", to_toml(Slot(&text))), "");
+  } catch (const UsageError&) {
+    std::replace_if(
+        text.begin(), text.end(), [](char letter) { return static_cast<unsigned char>(letter) >= 0x80; },
+        '?');
+  }
+  return to_toml(Slot(&text));
+}
+
+// "2026-02-28T23:59:59Z".
+std::string now_utc() {
+  const auto now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, sizeof "2026-02-28T23:59:59Z"> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%FT%TZ", &parts)};
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+// A word of a command line, so that a shell reads it back.
+std::string in_shell(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
+}
+
+// What this process was started with; "" where the system does not say.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');)
+    words.push_back(in_shell(words.empty() ? std::filesystem::path(word).filename().string() : word));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 // What run.toml says beside the recipe.
 std::string run_table(const Recipe& recipe) {
   return fmt::format(
-      "\n# Where it ran.\n[run]\nsadam = \"{}\"\nlibtorch = \"{}\"\ndevice = \"{}\"\nthreads = {}\n",
-      SADAM_VERSION, libtorch_version(), description_of(device_named(recipe.train.device)),
-      recipe.train.threads);
+      "{}[run]\nsadam = {}\nlibtorch = {}\ndevice = {}\nthreads = {}\nstarted = "
+      "{}\nhost = {}\ncommand = {}\n",
+      kWhereItRan, in_toml(SADAM_VERSION), in_toml(libtorch_version()),
+      in_toml(description_of(device_named(recipe.train.device))), recipe.train.threads, in_toml(now_utc()),
+      in_toml(host_name()), in_toml(command_line()));
 }
 
 }  // namespace
@@ -122,6 +180,8 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   recipe.train.threads = use_threads(recipe.train.threads);
   device_named(recipe.train.device);
   settle_control(recipe);
+  if (recipe.data.pixels == 0 && data::path_in_name(recipe.data.name))
+    recipe.data.pixels = static_cast<std::int64_t>(data::own_pixels(recipe.data.name));
   // What does not go together is refused before there is a folder.
   const auto images = data.open(recipe.data);
   make_network(recipe, images, LastLayer::may_be_replaced);
@@ -130,6 +190,23 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   auto made = RunFolder::create(folder);
   base::write_file_atomically(made.paths().recipe(), to_toml(recipe) + run_table(recipe));
   return made;
+}
+
+void change_recipe(const RunFolder& folder, const Recipe& wanted) {
+  const auto& paths = folder.paths();
+  const auto recipe = recipe_of(paths);
+  if (wanted == recipe) return;
+  if (wanted.data.name != recipe.data.name &&
+      !(data::path_in_name(wanted.data.name) && data::path_in_name(recipe.data.name)))
+    throw UsageError(fmt::format(
+        "data.name is {}, and a run goes on with its own data: only a folder: of images may be given "
+        "anew, where it has been moved.",
+        recipe.data.name));
+  if (const auto saved = read_checkpoint(paths, recipe)) check_epochs(saved->position, wanted);
+  const auto bytes = base::read_file(paths.recipe());
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto where_it_ran = text.substr(std::min(text.find(kWhereItRan), text.size()));
+  base::write_file_atomically(paths.recipe(), fmt::format("{}{}", to_toml(wanted), where_it_ran));
 }
 
 }  // namespace sadam::train

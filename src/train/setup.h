@@ -59,8 +59,14 @@ int use_threads(std::int64_t threads);
 std::string libtorch_version();
 
 /// Makes the folder of a new run and writes its recipe, complete with everything that is now settled
-/// (threads, the brake of a `matched` control), and with the versions it runs on. Nothing is trained yet.
-/// Data, weights and recipe that do not go together are refused before the folder is made.
+/// (threads, the size of images in a folder, the brake of a `matched` control), and with the versions it runs
+/// on. Nothing is trained yet. Data, weights and recipe that do not go together are refused before the folder
+/// is made.
 RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data);
+
+/// Rewrites the run.toml of a run that is to go on with another title, another place of its data, or another
+/// number of epochs; other fields must be as they were. Throws a UsageError, and changes nothing, where that
+/// would not be the run that it would have been with them from the start.
+void change_recipe(const RunFolder& folder, const Recipe& wanted);
 
 }  // namespace sadam::train

@@ -1,9 +1,12 @@
 #include "train/trained_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sadam/error.h>
 #include <torch/nn/module.h>
 #include <torch/utils.h>
+
+#include <ostream>
 
 #include "base/usage_error.h"
 #include "nn/classifier.h"
@@ -21,21 +24,28 @@ namespace {
 // What a weight file calls the recipe in its metadata.
 constexpr const char* kRecipeKey = "recipe";
 
-Position load_weights_of(const RunPaths& paths, torch::nn::Module& module) {
-  const auto saved = read_checkpoint(paths, recipe_of(paths));
-  if (!saved) {
-    const auto& folder = paths.folder.string();
-    if (is_in_use(paths))
-      throw Error(fmt::format(
-          "{} has no checkpoint yet: wait until the process that trains it has saved one.", folder));
-    steps_without_checkpoint(paths);  // refuses, if there was one
-    throw Error(fmt::format("{} has no checkpoint yet: train it for an epoch (sadam train --resume {}).",
-                            folder, folder));
+SavedRun last_checkpoint(const RunPaths& paths, std::ostream* said) {
+  auto saved = read_checkpoint(paths, recipe_of(paths));
+  if (saved) {
+    if (said != nullptr && !saved->instead.empty()) *said << saved->instead << '\n';
+    return std::move(*saved);
   }
+  const auto& folder = paths.folder.string();
+  if (is_in_use(paths))
+    throw Error(fmt::format("{} has no checkpoint yet: wait until the process that trains it has saved one.",
+                            folder));
+  steps_without_checkpoint(paths);  // refuses, if there was one
+  throw Error(fmt::format("{} has no checkpoint yet: train it for an epoch (sadam train --resume {}).",
+                          folder, folder));
+}
+
+Position load_weights_of(const RunPaths& paths, torch::nn::Module& module, const CheckpointChoice& choice) {
+  const auto saved =
+      choice.best ? read_best_checkpoint(paths, recipe_of(paths)) : last_checkpoint(paths, choice.said);
   try {
-    return load_checkpoint(saved->file, module);
+    return load_checkpoint(saved.file, module);
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", paths.checkpoint().string(), error.what()));
+    throw Error(fmt::format("{}: {}", saved.path.string(), error.what()));
   }
 }
 
@@ -45,41 +55,43 @@ struct TrainedNetwork {
 };
 
 // The network that a run trained, from its own weights alone: those it started from may be gone.
-TrainedNetwork network_of(const RunPaths& paths, Recipe recipe, const data::DataSet& data) {
+TrainedNetwork network_of(const RunPaths& paths, Recipe recipe, const data::DataSet& data,
+                          const CheckpointChoice& choice) {
   if (!paths.folder.empty()) recipe.model.weights.clear();
   TrainedNetwork network{make_network(recipe, data, LastLayer::must_fit).classifier, {}};
-  if (!paths.folder.empty()) network.position = load_weights_of(paths, network.classifier->module());
+  if (!paths.folder.empty()) network.position = load_weights_of(paths, network.classifier->module(), choice);
   return network;
 }
 
 }  // namespace
 
 std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& recipe,
-                                          const std::atomic<bool>* stop) {
+                                          const std::atomic<bool>* stop, const CheckpointChoice& choice) {
   auto settled = recipe;
   settled.train.threads = use_threads(recipe.train.threads);
   const auto data = DataSets().open(recipe.data);
   const auto device = device_named(recipe.train.device);
   std::optional<Deterministic> deterministic;
   if (recipe.train.deterministic) deterministic.emplace();
-  const auto network = network_of(paths, recipe, data);
+  const auto network = network_of(paths, recipe, data, choice);
   const TrainingPrecision precision(precision_of(recipe), device.is_cuda());
   const auto result = within_memory([&] {
     network.classifier->module().to(device);
     const auto feed = open_passing_feed(data.test, loader_options(settled, data, false), device);
-    return evaluate(*network.classifier, *feed, stop);
+    return evaluate(*network.classifier, *feed, {.stop = stop, .done = {}, .in_detail = true});
   });
   if (!result) return std::nullopt;
-  return RunEvaluation{*result, network.position.step(), network.position.epoch};
+  return RunEvaluation{*result, network.position.step(), network.position.epoch, data.class_names};
 }
 
-NetworkAndBatch network_and_batch(const RunPaths& paths, const Recipe& recipe) {
+NetworkAndBatch network_and_batch(const RunPaths& paths, const Recipe& recipe,
+                                  const CheckpointChoice& choice) {
   auto settled = recipe;
   settled.train.threads = use_threads(recipe.train.threads);
   const auto data = DataSets().open(recipe.data);
   const auto device = device_named(recipe.train.device);
   torch::manual_seed(static_cast<std::uint64_t>(recipe.seed));
-  NetworkAndBatch found{network_of(paths, recipe, data).classifier, {}};
+  NetworkAndBatch found{network_of(paths, recipe, data, choice).classifier, {}};
   auto& module = found.network->module();
   module.to(device);
   module.train();
@@ -90,11 +102,18 @@ NetworkAndBatch network_and_batch(const RunPaths& paths, const Recipe& recipe) {
   return found;
 }
 
-std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe) {
+std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe,
+                                  const CheckpointChoice& choice) {
   const auto data = DataSets().open(recipe.data);
-  const auto network = network_of(paths, recipe, data);
+  const auto network = network_of(paths, recipe, data, choice);
+  const auto [mean, deviation] = loader_options(recipe, data, false).normalization;
   return nn::export_safetensors(network.classifier->module(),
-                                {{"format", "pt"}, {kRecipeKey, to_toml(recipe)}});
+                                {{"format", "pt"},
+                                 {kRecipeKey, to_toml(recipe)},
+                                 {"mean", fmt::format("[{}]", fmt::join(mean, ", "))},
+                                 {"std", fmt::format("[{}]", fmt::join(deviation, ", "))},
+                                 {"pixels", fmt::format("{}", data.train->pixels())},
+                                 {"classes", fmt::format("{}", data.train->classes())}});
 }
 
 std::optional<Recipe> exported_recipe(const std::filesystem::path& path) {

@@ -22,6 +22,7 @@
 #include "train/device.h"
 #include "train/feed.h"
 #include "train/progress.h"
+#include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
 #include "train/regimes.h"
@@ -56,6 +57,44 @@ std::int64_t tensorboard_interval(std::int64_t steps_per_epoch) {
   return std::max<std::int64_t>(steps_per_epoch / 100, 1);
 }
 
+bool is_tensorboard_lost(const Position& position, const RunPaths& paths) {
+  try {
+    check_unchanged_since(position.tensorboard, paths.tensorboard_file());
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+std::string tensorboard_made_anew(const RunPaths& paths) {
+  return fmt::format("{} is damaged or gone: it is made anew from {}.", paths.tensorboard_file().string(),
+                     paths.events().filename().string());
+}
+
+// What a new file holds: the recipe, and the points of what has happened.
+void write_tensorboard(TensorBoardWriter& file, const Recipe& recipe, const EventFile& events,
+                       std::int64_t steps_per_epoch) {
+  struct Value {
+    Hyperparameter::second_type operator()(const std::string* text) const { return *text; }
+    Hyperparameter::second_type operator()(const bool* flag) const { return *flag; }
+    Hyperparameter::second_type operator()(const double* number) const { return *number; }
+    Hyperparameter::second_type operator()(const std::int64_t* number) const {
+      return static_cast<double>(*number);
+    }
+  };
+  auto copy = recipe;  // the table hands out places to write to
+  std::vector<Hyperparameter> fields;
+  for (const auto& row : field_table())
+    if (row.applies_to(recipe)) fields.emplace_back(row.name(), std::visit(Value{}, row.slot(copy)));
+  const double now = wall_time();
+  file.recipe(to_toml(recipe), fields, now);
+  for (const auto& event : events.steps)
+    if (event.step % tensorboard_interval(steps_per_epoch) == 0) file.step(event, now);
+  for (const auto& event : events.chatter) file.chatter(event, now);
+  EpochEvent before;
+  for (const auto& event : events.epochs) file.epoch(event, std::exchange(before, event), now);
+}
+
 std::optional<double> residual_of(const StepSummary& summary) {
   if (!summary.probed || summary.slopes.empty()) return std::nullopt;
   double squares = 0;
@@ -69,11 +108,14 @@ std::optional<double> residual_of(const StepSummary& summary) {
 // A run that is under way.
 class Run {
  public:
-  Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved);
+  /// `before`: what has happened until the checkpoint.
+  Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved,
+      EventFile before);
   Outcome go();
 
  private:
   bool stop_requested() const { return options_.stop != nullptr && *options_.stop; }
+  double steps_per_evaluation() const;
   bool train_epoch();  // false: stopped before its end
   void take_step();
   /// Writes the events of steps whose numbers are known; of all that were taken, if asked.
@@ -86,6 +128,8 @@ class Run {
     return position_.this_epoch.steps + static_cast<std::int64_t>(pending_.size());
   }
   void save();
+  /// The checkpoint of an epoch that was just saved, if it is the best so far.
+  void keep_if_best(const EpochEvent& event);
   bool checkpoint_is_due() const;
   void note(const std::string& text);
 
@@ -111,10 +155,13 @@ class Run {
   std::deque<double> pending_;      // learning rates of the steps whose events are to be written
   std::optional<Deterministic> deterministic_;
   std::optional<TrainingPrecision> precision_;
+  EpochEvent last_epoch_;
+  double best_accuracy_ = -1;  // on the test set, by the events
   Clock::time_point saved_at_ = Clock::now();
 };
 
-Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved)
+Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved,
+         EventFile before)
     : paths_(folder.paths()), options_(options), recipe_(std::move(recipe)) {
   use_threads(recipe_.train.threads);
   const auto device = device_named(recipe_.train.device);
@@ -139,7 +186,12 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
     try {
       position_ = load_checkpoint(saved->file, network_->module(), *training_);
     } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}", paths_.checkpoint().string(), error.what()));
+      throw Error(fmt::format("{}: {}", saved->path.string(), error.what()));
+    }
+    if (!saved->instead.empty()) {
+      progress_.warn(saved->instead);
+      // What is kept as the one before the last is then this one, not the damaged one.
+      base::name_also(saved->path, paths_.checkpoint());
     }
   } else if (const auto steps = steps_without_checkpoint(paths_); steps > 0) {
     progress_.warn(
@@ -150,21 +202,39 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   test_feed_ = open_feed(data_.test, loader_options(recipe_, data_, false), device);
   const auto batches = train_feed_->batches();
   length_ = {(batches + recipe_.train.accumulate - 1) / recipe_.train.accumulate, recipe_.train.epochs};
+  if (position_.step() != position_.epoch * length_.steps_per_epoch + position_.this_epoch.steps)
+    throw Error(
+        fmt::format("{} has another number of images than when the run was stopped: put the right data back, "
+                    "or start the "
+                    "run anew (sadam train {}).",
+                    recipe_.data.name, paths_.recipe().string()));
   position_.recipe = to_toml(recipe_);
-  tensorboard_.emplace(paths_.tensorboard_file(), position_.tensorboard.bytes);
+  if (position_.tensorboard.bytes == 0 || is_tensorboard_lost(position_, paths_)) {
+    if (position_.tensorboard.bytes > 0) progress_.warn(tensorboard_made_anew(paths_));
+    tensorboard_.emplace(paths_.tensorboard_file(), 0);
+    write_tensorboard(*tensorboard_, recipe_, before, length_.steps_per_epoch);
+  } else {
+    tensorboard_.emplace(paths_.tensorboard_file(), position_.tensorboard.bytes);
+  }
   events_.emplace(paths_.events(), position_.events.bytes);
   if (recipe_.watch.regimes > 0) {
     regimes_.emplace(recipe_.watch.regimes);
     // What it has seen is in the events: it goes on as if it had never stopped.
-    for (const auto& step : read_events(paths_.events()).steps) regimes_->add(step);
+    for (const auto& step : before.steps) regimes_->add(step);
   }
+  if (!before.epochs.empty()) last_epoch_ = before.epochs.back();
+  if (const auto* const best = best_of(before.epochs)) best_accuracy_ = best->test_accuracy;
   if (!network.replaced.empty())
     note(fmt::format("the last layer starts anew, because {} has one for other classes",
                      recipe_.model.weights));
 }
 
 Outcome Run::go() {
-  progress_.start(paths_.folder.string(), length_.epochs, length_.steps_per_epoch, position_.step());
+  progress_.start(paths_.folder.string(), {.epochs = length_.epochs,
+                                           .steps_per_epoch = length_.steps_per_epoch,
+                                           .steps_done = position_.step(),
+                                           .pixels = static_cast<std::int64_t>(data_.train->pixels()),
+                                           .steps_per_evaluation = steps_per_evaluation()});
   if (const auto sentence = warmup_beyond_the_run(recipe_.schedule, length_); !sentence.empty())
     progress_.warn(sentence);
   if (const auto least = std::max(recipe_.watch.chatter, kLeastBlocks * recipe_.watch.regimes);
@@ -181,6 +251,12 @@ Outcome Run::go() {
   }
   progress_.finish();
   return Outcome::finished;
+}
+
+// A forward pass is a third of a step without probes.
+double Run::steps_per_evaluation() const {
+  const auto images = static_cast<double>(data_.test->size());
+  return images / static_cast<double>(recipe_.train.batch * recipe_.train.accumulate) / 3;
 }
 
 bool Run::train_epoch() {
@@ -234,6 +310,10 @@ void Run::write_event(const StepSummary& summary) {
   event.non_finite_probes = summary.non_finite_probes;
   event.probe_seconds = summary.probe_seconds;
   event.residual = residual_of(summary);
+  if (recipe_.optimizer.group_by_group && optimizer_of(recipe_) == OptimizerKind::sadam) {
+    event.group_lgi = summary.group_lgi;
+    event.group_brakes = summary.group_brakes;
+  }
   position_.run.add(event);
   position_.this_epoch.add(event);
   if (std::isfinite(event.loss)) {
@@ -243,13 +323,7 @@ void Run::write_event(const StepSummary& summary) {
   position_.lgi_sum += event.lgi;
   position_.brake_sum += event.brake;
   events_->write(event);
-  if (position_.step() % tensorboard_interval(length_.steps_per_epoch) == 0) {
-    const double now = wall_time();
-    tensorboard_->scalar("train/loss", event.step, event.loss, now);
-    tensorboard_->scalar("train/lr", event.step, event.lr, now);
-    tensorboard_->scalar("probe/lgi", event.step, event.lgi, now);
-    tensorboard_->scalar("probe/brake", event.step, event.brake, now);
-  }
+  if (event.step % tensorboard_interval(length_.steps_per_epoch) == 0) tensorboard_->step(event, wall_time());
   if (recipe_.watch.chatter > 0 && event.step % recipe_.watch.chatter == 0) write_chatter(event.step);
   if (regimes_) {
     for (const auto& change : regimes_->add(event)) {
@@ -265,16 +339,17 @@ void Run::write_event(const StepSummary& summary) {
 void Run::write_chatter(std::int64_t step) {
   const auto window = windows_.front();
   windows_.pop_front();
-  events_->write(ChatterEvent{step, recipe_.watch.chatter, window.chatter, window.flips});
-  const double now = wall_time();
-  tensorboard_->scalar("path/chatter", step, window.chatter, now);
-  tensorboard_->scalar("path/flips", step, window.flips, now);
+  const ChatterEvent event{step, recipe_.watch.chatter, window.chatter, window.flips};
+  events_->write(event);
+  tensorboard_->chatter(event, wall_time());
 }
 
 // Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.
 bool Run::finish_epoch() {
   const auto start = Clock::now();
-  const auto test = evaluate(*network_, *test_feed_, options_.stop);
+  const auto test = evaluate(*network_, *test_feed_, {.stop = options_.stop, .done = [&](std::int64_t done) {
+                                                        progress_.evaluating(done, test_feed_->batches());
+                                                      }});
   if (!test) return false;
   position_.evaluate_seconds += seconds_since(start);
 
@@ -294,10 +369,9 @@ bool Run::finish_epoch() {
   position_.loss_sum = position_.lgi_sum = position_.brake_sum = 0;
   position_.finite_losses = 0;
   events_->write(event);
-  const double now = wall_time();
-  tensorboard_->scalar("test/loss", event.step, event.test_loss, now);
-  tensorboard_->scalar("test/accuracy", event.step, event.test_accuracy, now);
+  tensorboard_->epoch(event, std::exchange(last_epoch_, event), wall_time());
   save();
+  keep_if_best(event);
   progress_.epoch(event, counts);
   if (position_.epoch == length_.epochs) {
     for (const auto& sentence : sentences(position_.run)) progress_.warn(sentence);
@@ -322,9 +396,41 @@ void Run::save() {
   write_events(true);
   position_.events = events_->sync();
   position_.tensorboard = tensorboard_->sync();
-  base::write_file_atomically(paths_.checkpoint(),
-                              make_checkpoint(position_, network_->module(), *training_));
+  base::write_file_and_keep_previous(paths_.checkpoint(),
+                                     make_checkpoint(position_, network_->module(), *training_),
+                                     paths_.previous_checkpoint());
   saved_at_ = Clock::now();
+}
+
+// A run that is killed before it gets here does it when it is resumed (keep_best).
+void Run::keep_if_best(const EpochEvent& event) {
+  if (!(event.test_accuracy > best_accuracy_)) return;
+  best_accuracy_ = event.test_accuracy;
+  base::name_also(paths_.checkpoint(), paths_.best_checkpoint());
+}
+
+// What happened until a checkpoint was made.
+EventFile events_until(const Position& position, const RunPaths& paths) {
+  const auto bytes = base::read_file(paths.events());
+  return read_events(std::span(bytes).first(static_cast<std::size_t>(position.events.bytes)));
+}
+
+// A checkpoint at the end of the best epoch is that of the best epoch.
+void keep_best(const SavedRun& saved, const EventFile& events, const RunPaths& paths) {
+  const auto* const best = best_of(events.epochs);
+  const auto& position = saved.position;
+  if (best != nullptr && best->epoch == position.epoch && position.this_epoch.steps == 0)
+    base::name_also(saved.path, paths.best_checkpoint());
+}
+
+// Of a run that is finished.
+void restore_tensorboard(SavedRun& saved, const Recipe& recipe, const EventFile& events,
+                         const RunPaths& paths, const RunOptions& options) {
+  if (options.progress != nullptr) options.progress->warn(tensorboard_made_anew(paths));
+  TensorBoardWriter file(paths.tensorboard_file(), 0);
+  write_tensorboard(file, recipe, events, events.epochs.front().step);
+  saved.position.tensorboard = file.sync();
+  base::write_file_atomically(saved.path, seal(to_meta(saved.position), open_envelope(saved.file).payload));
 }
 
 }  // namespace
@@ -333,14 +439,22 @@ Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
   const auto& paths = folder.paths();
   const auto recipe = recipe_of(paths);
   auto saved = read_checkpoint(paths, recipe);
+  EventFile before;
   if (saved) {
-    check_event_files(paths, saved->position);
-    if (saved->position.epoch >= recipe.train.epochs) return Outcome::was_finished;
+    check_unchanged_since(saved->position.events, paths.events());
+    before = events_until(saved->position, paths);
+    keep_best(*saved, before, paths);
+    if (saved->position.epoch >= recipe.train.epochs) {
+      if (is_tensorboard_lost(saved->position, paths))
+        restore_tensorboard(*saved, recipe, before, paths, options);
+      return Outcome::was_finished;
+    }
   }
   std::optional<ShownWarnings> warnings;
   if (options.progress != nullptr) warnings.emplace(*options.progress);
   return within_memory([&] {
-    Run run(folder, options, recipe, std::move(saved));  // the file's bytes go with the constructor
+    Run run(folder, options, recipe, std::move(saved),
+            std::move(before));  // the file's bytes go with the constructor
     return run.go();
   });
 }

@@ -197,7 +197,28 @@ at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {
   return at::cross_entropy_loss(logits.to(at::kDouble), labels);
 }
 
-std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop) {
+namespace {
+
+constexpr std::int64_t kTop = 5;
+
+void add_details(Evaluation& evaluation, std::int64_t& in_top5, const at::Tensor& logits,
+                 const at::Tensor& labels) {
+  evaluation.classes.resize(static_cast<std::size_t>(logits.size(1)));
+  const auto chosen = logits.argmax(1).cpu();
+  const auto right = labels.cpu();
+  for (std::int64_t i = 0; i < right.size(0); ++i) {
+    const auto label = right.data_ptr<std::int64_t>()[i];
+    auto& of_class = evaluation.classes.at(static_cast<std::size_t>(label));
+    ++of_class.images;
+    if (chosen.data_ptr<std::int64_t>()[i] == label) ++of_class.right;
+  }
+  if (logits.size(1) > kTop)
+    in_top5 += std::get<1>(logits.topk(kTop, 1)).eq(labels.unsqueeze(1)).sum().item<std::int64_t>();
+}
+
+}  // namespace
+
+std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const EvaluationOptions& options) {
   const at::NoGradGuard no_grad;
   auto& module = classifier.module();
   const bool was_training = module.is_training();
@@ -207,9 +228,12 @@ std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const
   auto loss = at::zeros({}, there.dtype(at::kDouble));
   auto right = at::zeros({}, there.dtype(at::kLong));
   std::int64_t images = 0;
+  Evaluation result;
+  std::int64_t in_top5 = 0;
   bool stopped = false;
   feed.start(0);
-  while (!stopped) {
+  for (std::int64_t batch = 0; !stopped; ++batch) {
+    if (options.done) options.done(batch);
     const auto batches = feed.next();
     if (batches.empty()) break;
     const auto& labels = batches[0][1];
@@ -217,12 +241,17 @@ std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const
     loss += cross_entropy(logits, labels) * static_cast<double>(labels.size(0));
     right += logits.argmax(1).eq(labels).sum();
     images += labels.size(0);
-    stopped = stop != nullptr && *stop;
+    if (options.in_detail) add_details(result, in_top5, logits, labels);
+    stopped = options.stop != nullptr && *options.stop;
   }
   module.train(was_training);
   if (stopped) return std::nullopt;
   const auto n = static_cast<double>(images);
-  return Evaluation{loss.item<double>() / n, static_cast<double>(right.item<std::int64_t>()) / n, images};
+  result.loss = loss.item<double>() / n;
+  result.accuracy = static_cast<double>(right.item<std::int64_t>()) / n;
+  result.images = images;
+  if (std::ssize(result.classes) > kTop) result.top5_accuracy = static_cast<double>(in_top5) / n;
+  return result;
 }
 
 }  // namespace sadam::train

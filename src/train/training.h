@@ -93,10 +93,24 @@ struct Evaluation {
   double loss = 0;      ///< mean cross-entropy
   double accuracy = 0;  ///< between 0 and 1
   std::int64_t images = 0;
+
+  // In detail only.
+  struct OfClass {
+    std::int64_t images = 0;
+    std::int64_t right = 0;
+  };
+  std::optional<double> top5_accuracy;  ///< where there are more than five classes
+  std::vector<OfClass> classes;
+};
+
+struct EvaluationOptions {
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(std::int64_t)> done;  ///< told before each batch how many are done
+  bool in_detail = false;                  ///< also classes and top 5; waits for a GPU after every batch
 };
 
 /// Puts the network into evaluation mode and back into the mode it was in. Nothing if `stop` became true.
-std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const std::atomic<bool>* stop);
+std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const EvaluationOptions& options);
 
 /// Cross-entropy from logits in double: nearby float32 losses cannot be told apart otherwise.
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels);

@@ -66,6 +66,54 @@ TEST(WriteFileAtomically, WritesAndReplaces) {
   EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
 }
 
+TEST(WriteFileAndKeepPrevious, KeepsTheOneBeforeTheLast) {
+  const TemporaryFolder folder;
+  const auto write = [&](std::string_view text) {
+    write_file_and_keep_previous(folder / "x", std::as_bytes(std::span(text)), folder / "before");
+  };
+  write("one");
+  EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
+  write("two");
+  write("three");
+  EXPECT_EQ("three", text_of_file(folder / "x"));
+  EXPECT_EQ("two", text_of_file(folder / "before"));
+  EXPECT_EQ((std::set<std::string>{"x", "before"}), folder.names());
+  name_also(folder / "before", folder / "x");  // one file with both names
+  write("four");
+  EXPECT_EQ("four", text_of_file(folder / "x"));
+  EXPECT_EQ("two", text_of_file(folder / "before"));
+}
+
+TEST(WriteFileAndKeepPrevious, AFullDiskLeavesBoth) {
+  const TemporaryFolder folder;
+  write_text(folder / "x", "last");
+  write_text(folder / "before", "before");
+  const auto full = [&] {
+    sadam::testing::limit_file_size(10);
+    const std::string text(100, 'x');
+    write_file_and_keep_previous(folder / "x", std::as_bytes(std::span(text)), folder / "before");
+    return 0;
+  };
+  EXPECT_EQ(99, Child(full).status());
+  EXPECT_EQ("last", text_of_file(folder / "x"));
+  EXPECT_EQ("before", text_of_file(folder / "before"));
+}
+
+TEST(NameAlso, GivesAFileASecondNameThatKeepsItsBytes) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "x", "one");
+  write_text(folder / "y.tmp", "what a killed process left");
+  for (int i = 0; i < 2; ++i) {
+    name_also(folder / "x", folder / "y");
+    EXPECT_EQ("one", text_of_file(folder / "y"));
+    EXPECT_EQ((std::set<std::string>{"x", "y"}), folder.names());
+  }
+  write_file_atomically(folder / "x", "two");
+  EXPECT_EQ("one", text_of_file(folder / "y"));
+  EXPECT_TRUE(says(refusal([&] { name_also(folder / "none", folder / "y"); }), "none"));
+  EXPECT_EQ("one", text_of_file(folder / "y"));
+}
+
 TEST(WriteFileAtomically, WhatAKilledWriterLeftIsWrittenOver) {
   const TemporaryFolder folder;
   write_text(folder / "x.tmp", "the longer remains of a process that was killed");

@@ -175,6 +175,7 @@ TEST_F(BadInput, AnEventsFileCutInTheMiddleOfALine) {
 TEST_F(BadInput, ARunWhoseCheckpointIsGoneIsNotToBeTrainedForAnEpoch) {
   ASSERT_EQ(run_program(train({})).status, 0);
   std::filesystem::remove(path("runs/run/checkpoint.pt"));
+  std::filesystem::remove(path("runs/run/checkpoint.previous.pt"));
   const Arguments words = {"checkpoint.pt is gone", "sadam train " + path("runs/run/run.toml")};
   expect_refused({"eval", path("runs/run")}, 1, words);
   expect_refused({"export", path("runs/run"), path("w")}, 1, words);
@@ -187,6 +188,7 @@ TEST_F(BadInput, ARunWhoseCheckpointIsGoneIsNotToBeTrainedForAnEpoch) {
 TEST_F(BadInput, ARunThatAnotherProcessHasNotYetSavedIsWaitedFor) {
   ASSERT_EQ(run_program(train({})).status, 0);
   std::filesystem::remove(path("runs/run/checkpoint.pt"));
+  std::filesystem::remove(path("runs/run/checkpoint.previous.pt"));
   std::filesystem::remove(path("runs/run/events.jsonl"));
   {
     const auto held = sadam::train::RunFolder::open(path("runs/run"));
@@ -199,6 +201,7 @@ TEST_F(BadInput, ARunThatAnotherProcessHasNotYetSavedIsWaitedFor) {
 TEST_F(BadInput, WhatIsLeftOfARunIsNamedWithTheWayOut) {
   ASSERT_EQ(run_program(train({})).status, 0);
   write("runs/run/checkpoint.pt", "garbage");
+  std::filesystem::remove(path("runs/run/checkpoint.previous.pt"));
   expect_refused({"eval", path("runs/run")}, 1,
                  {"checkpoint.pt", "put the right file back, or start the run anew"});
   std::filesystem::remove(path("runs/run/run.toml"));

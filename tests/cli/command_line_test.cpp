@@ -1,8 +1,14 @@
 // What is typed wrong is answered with what was meant, and what is printed arrives or is reported lost.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utmp.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,6 +16,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/program.h"
 #include "support/temporary_folder.h"
 
@@ -97,22 +104,31 @@ std::optional<std::string> on_terminal(const Arguments& arguments, std::size_t c
   size.ws_row = 40;
   size.ws_col = static_cast<unsigned short>(columns);
   int terminal = -1;
-  const auto process = ::forkpty(&terminal, nullptr, nullptr, &size);
-  if (process < 0) return std::nullopt;
+  int screen = -1;
+  if (::openpty(&terminal, &screen, nullptr, nullptr, &size) != 0) return std::nullopt;
+  const auto process = ::fork();
   if (process == 0) {
+    ::login_tty(screen);
     ::execv(pointers[0], pointers.data());
     ::_exit(127);
   }
+  // The screen stays open here: when its last user goes, Linux may drop what was not read yet.
   std::string text;
-  char buffer[4096];
-  for (;;) {
-    const auto count = ::read(terminal, buffer, sizeof buffer);
-    if (count <= 0) break;
-    text.append(buffer, static_cast<std::size_t>(count));
-  }
-  ::close(terminal);
   int status = 0;
-  ::waitpid(process, &status, 0);
+  for (bool ended = false;;) {
+    pollfd ready{terminal, POLLIN, 0};
+    if (::poll(&ready, 1, 20) > 0) {
+      char buffer[4096];
+      const auto count = ::read(terminal, buffer, sizeof buffer);
+      if (count > 0) text.append(buffer, static_cast<std::size_t>(count));
+    } else if (ended) {
+      break;
+    } else {
+      ended = ::waitpid(process, &status, WNOHANG) == process;
+    }
+  }
+  ::close(screen);
+  ::close(terminal);
   EXPECT_EQ(status, 0) << text;
   std::erase(text, '\r');
   return text;
@@ -136,20 +152,73 @@ TEST(CommandLine, TablesFitTheTerminalAndHaveTheirFullWidthElsewhere) {
   EXPECT_EQ(on_terminal(fields, 500), run_program(fields).out);
 }
 
+// Every command that has a help, as it is typed.
+std::vector<std::string> commands() {
+  std::ostringstream texts;
+  write_help_texts(texts);
+  std::vector<std::string> names;
+  std::istringstream lines(texts.str());
+  for (std::string line; std::getline(lines, line);)
+    if (const auto end = line.find("\", 80, R\"help("); line.starts_with("{\"") && end != std::string::npos)
+      names.push_back(line.substr(2, end - 2));
+  return names;
+}
+
+Arguments help_words(const std::string& command) {
+  Arguments words;
+  std::istringstream text(command);
+  for (std::string word; text >> word;) words.push_back(word);
+  words.emplace_back("--help");
+  return words;
+}
+
 TEST(CommandLine, EveryHelpFitsEightyColumnsAndHasAnExample) {
-  const std::vector<std::string> commands = {"",        "train",     "eval",       "export",     "reproduce",
-                                             "data",    "data list", "data fetch", "data check", "runs",
-                                             "compare", "landscape", "probe",      "theory",     "info"};
-  for (const auto& command : commands) {
-    Arguments words;
-    std::istringstream text(command);
-    for (std::string word; text >> word;) words.push_back(word);
-    words.emplace_back("--help");
-    const auto help = run_program(words).out;
+  EXPECT_GE(commands().size(), 16U);
+  for (const auto& command : commands()) {
+    const auto help = run_program(help_words(command)).out;
     EXPECT_LE(widest_line(help), 80U) << help;
     EXPECT_NE(help.find("\n  sadam " + command), std::string::npos) << help;
     EXPECT_NE(help.find("Usage: sadam"), std::string::npos) << help;
   }
+}
+
+TEST(CommandLine, HelpIsNarrowerOnANarrowTerminalAndSaysTheSame) {
+  const auto words_of = [](const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+  };
+  for (const auto& command : commands()) {
+    const auto narrow = on_terminal(help_words(command), 60);
+    if (!narrow) GTEST_SKIP() << "this machine makes no terminals";
+    EXPECT_LE(widest_line(*narrow), 60U) << *narrow;
+    EXPECT_EQ(words_of(*narrow), words_of(run_program(help_words(command)).out));
+  }
+}
+
+// So that it answers at once: without the engine, it has no libtorch to load.
+TEST(CommandLine, HelpAndVersionNeedNoEngine) {
+  const TemporaryFolder folder;
+  const auto alone = folder.path() / "bin" / "sadam";
+  std::filesystem::create_directories(alone.parent_path());
+  std::filesystem::copy_file(std::getenv("SADAM_PROGRAM"), alone);
+  const auto run = [&](const std::string& arguments) {
+    const auto out = (folder.path() / "out").string();
+    const auto status =
+        std::system(("'" + alone.string() + "' " + arguments + " > '" + out + "' 2>&1").c_str());
+    std::ifstream file(out);
+    return std::pair(WEXITSTATUS(status), std::string(std::istreambuf_iterator<char>(file), {}));
+  };
+  for (const auto& command : commands()) {
+    const auto expected = run_program(help_words(command)).out;
+    EXPECT_EQ(run(command + " --help"), std::pair(0, expected));
+    EXPECT_EQ(run("help " + command), std::pair(0, expected));
+  }
+  EXPECT_EQ(run("--version").second, run_program({"--version"}).out);
+  const auto [status, said] = run("runs");
+  EXPECT_EQ(status, 1);
+  EXPECT_NE(said.find("install sadam again"), std::string::npos) << said;
 }
 
 TEST(CommandLine, HelpNamesTheStatesOfRunsAndFieldsThatMeanSomethingThere) {

@@ -23,10 +23,10 @@ class PoliteThreads : public testing::Test {
   }
 };
 
-// What OpenMP says of itself when it is loaded: once for each start of the program.
+// What OpenMP says of itself when the engine loads it.
 std::string openmp_settings() {
   setenv("OMP_DISPLAY_ENV", "verbose", 1);
-  const auto ended = execute_program({"train", "--help"});
+  const auto ended = execute_program({"info"});
   unsetenv("OMP_DISPLAY_ENV");
   EXPECT_EQ(ended.status, 0);
   return ended.err;
@@ -48,7 +48,7 @@ TEST_F(PoliteThreads, LeaveTheUsersChoiceAlone) {
   EXPECT_FALSE(spins_shortly(settings)) << settings;
 }
 
-// It starts itself anew, and `killall sadam` must still find it.
+// It starts the engine, and `killall sadam` must still find it.
 TEST_F(PoliteThreads, LeaveTheProgramItsName) {
   const TemporaryFolder folder;
   Arguments train = {"train", "--root", folder.path().string(), "--set", "train.epochs=1000"};

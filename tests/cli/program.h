@@ -55,6 +55,9 @@ class Background {
   std::filesystem::path err_;
 };
 
+/// Makes a run one that cannot go on.
+void damage_checkpoints(const std::filesystem::path& run);
+
 /// A small run that takes a second or two: `--set` arguments.
 Arguments small_run();
 

@@ -58,7 +58,7 @@ TEST_F(Reproduce, RunsThatAnotherProcessHasAreLeftToItAndNamed) {
 
 TEST_F(Reproduce, ARunThatFailsIsNamedAndTheOthersGoOn) {
   ASSERT_EQ(reproduce({"--only", "sadam", "--no-controls"}).status, 0);
-  std::ofstream(path("runs/small/c/sadam/seed-1/checkpoint.pt")) << "not a checkpoint";
+  damage_checkpoints(path("runs/small/c/sadam/seed-1"));
   const auto ended = reproduce();
   EXPECT_EQ(ended.status, 1);
   EXPECT_TRUE(says(ended.err, "c/sadam, seed 1 failed: "));

@@ -38,9 +38,12 @@ Arguments begin(const std::filesystem::path& root, const std::string& name) {
 
 Arguments resume(const std::filesystem::path& run) { return {"train", "--resume", run.string(), "--quiet"}; }
 
-std::string weights_of(const std::filesystem::path& run) {
-  const auto file = run / "weights.safetensors";
-  const auto ended = run_program({"export", run.string(), file.string()});
+// Of the last epoch, and of the best.
+std::string weights_of(const std::filesystem::path& run, bool best = false) {
+  const auto file = run / (best ? "best.safetensors" : "weights.safetensors");
+  Arguments arguments = {"export", run.string(), file.string()};
+  if (best) arguments.emplace_back("--best");
+  const auto ended = run_program(arguments);
   EXPECT_EQ(ended.status, 0) << ended.err;
   return text_of_file(file);
 }
@@ -80,6 +83,7 @@ class Resume : public testing::Test {
     ASSERT_EQ(ended.status, 0) << ended.err;
     EXPECT_EQ(events_in(run), events_in(folder_.path() / "whole"));
     EXPECT_EQ(weights_of(run), weights_of(folder_.path() / "whole"));
+    EXPECT_EQ(weights_of(run, true), weights_of(folder_.path() / "whole", true));
   }
 
   TemporaryFolder folder_;

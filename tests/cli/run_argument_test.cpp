@@ -106,6 +106,70 @@ TEST_F(RunArgumentTest, EvaluationSaysHowFarTheCheckpointHadCome) {
   EXPECT_EQ(json.at("epoch"), 2);
 }
 
+TEST_F(RunArgumentTest, EvaluationShowsTopFiveAndEveryClass) {
+  const auto shown = run_program({"eval", path("runs/first"), "--per-class"}).out;
+  EXPECT_NE(shown.find(" %, top-5 "), std::string::npos) << shown;
+  EXPECT_NE(shown.find("class  images  accuracy %\n"), std::string::npos) << shown;
+  const auto json =
+      nlohmann::json::parse(run_program({"eval", path("runs/first"), "--per-class", "--json"}).out);
+  ASSERT_EQ(json.at("classes").size(), 10U);
+  double right = 0;
+  for (const auto& each : json.at("classes"))
+    right += each.at("accuracy").get<double>() * each.at("images").get<double>();
+  EXPECT_NEAR(right / json.at("images").get<double>(), json.at("accuracy").get<double>(), 1e-6);
+  EXPECT_GE(json.at("top5_accuracy"), json.at("accuracy"));
+}
+
+TEST_F(RunArgumentTest, TheBestEpochIsEvaluatedAndExported) {
+  const auto best = nlohmann::json::parse(run_program({"eval", path("runs/first"), "--best", "--json"}).out);
+  const auto list = nlohmann::json::parse(
+      run_program({"runs", "--root", path("runs"), "--where", "name=first", "--json"}).out);
+  EXPECT_EQ(best.at("epoch"), list.at(0).at("best_epoch"));
+  EXPECT_EQ(best.at("accuracy"), list.at(0).at("best"));
+  EXPECT_EQ(run_program({"export", path("runs/first"), path("best.safetensors"), "--best"}).status, 0);
+  EXPECT_EQ(run_program({"eval", "--weights", path("best.safetensors"), "--best"}).status, 2);
+}
+
+TEST_F(RunArgumentTest, ARunIsExtendedOnTheCommandLineAndNothingElseOfItIsChanged) {
+  const auto resume = [&](const Arguments& more) {
+    Arguments arguments = {"train", "--resume", path("runs/longer"), "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments);
+  };
+  ASSERT_EQ(run_program(train("longer", {"--set", "train.epochs=1"})).status, 0);
+  for (const Arguments& more : {Arguments{"--set", "seed=1"},
+                                {"--set", "train.epochs=2", "--set", "seed=1"},
+                                {"--device", "cpu"},
+                                {"--name", "other"},
+                                {"recipe.toml"}})
+    expect_one_sentence(resume(more), 2, "every --set but those of train.epochs");
+  expect_one_sentence(resume({"--set", "train.epochs=0"}), 2, "train.epochs is 0");
+  const auto extended = resume({"--set", "train.epochs=2"});
+  EXPECT_EQ(extended.status, 0) << extended.err;
+  const auto weights = [&](const std::string& name) {
+    const auto file = path(name + ".extended");
+    EXPECT_EQ(run_program({"export", path("runs/" + name), file}).status, 0);
+    return text_of_file(file);
+  };
+  EXPECT_EQ(weights("longer"), weights("first"));
+  expect_one_sentence(resume({"--set", "train.epochs=1"}), 2, "2 epochs are begun");
+  std::filesystem::rename(path("runs/longer"), path("longer"));
+}
+
+TEST_F(RunArgumentTest, ARunThatCannotBeResumedIsNotCalledStopped) {
+  const auto copy = path("runs-stuck/run");
+  std::filesystem::create_directories(copy);
+  for (const std::string file : {"run.toml", "events.jsonl"})
+    std::filesystem::copy(path("runs/first/" + file), copy + "/" + file);
+  auto text = text_of_file(copy + "/run.toml");
+  write_text(copy + "/run.toml", text.replace(text.find("\nepochs = 2"), 11, "\nepochs = 4"));
+  const auto listed = run_program({"runs", "--root", path("runs-stuck")});
+  EXPECT_EQ(listed.status, 0);
+  EXPECT_NE(listed.out.find("run  stuck"), std::string::npos) << listed.out;
+  EXPECT_NE(listed.err.find("checkpoint.pt is gone"), std::string::npos) << listed.err;
+  EXPECT_EQ(run_program({"train", "--resume", copy}).status, 1);
+}
+
 TEST_F(RunArgumentTest, EvaluationTakesARunOrWeightsAndNotBoth) {
   expect_one_sentence(run_program({"eval", path("a"), "--weights", path("b")}), 2, "not both");
   expect_one_sentence(run_program({"eval"}), 2, "eval needs a run");

@@ -153,9 +153,7 @@ TEST_F(Sweep, OneRunHasNoJobsAndARunHoldsNoGrid) {
 TEST_F(Sweep, ARunThatFailsIsNamedAndTheOthersGoOn) {
   const auto grid = train({"--set", "seed=1-3", "--name", "g"});
   ASSERT_EQ(run_program(grid).status, 0);
-  for (const char* run : {"g/seed1", "g/seed3"})
-    fs::remove(path("runs/" + std::string(run) + "/checkpoint.pt"));
-  std::ofstream(path("runs/g/seed1/checkpoint.pt")) << "not a checkpoint";
+  damage_checkpoints(path("runs/g/seed1"));
   fs::remove_all(path("runs/g/seed3"));
   const auto again = run_program(grid);
   EXPECT_EQ(again.status, 1);

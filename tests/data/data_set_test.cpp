@@ -135,6 +135,19 @@ TEST(DataSet, AnUnknownNameIsAMistakeOfTheCaller) {
   EXPECT_TRUE(says(open_refusal({.name = "imagewoff"}), "'imagewoof'"));
 }
 
+TEST(DataSet, ImagesOfOneSizeInAFolderHaveThatSizeAndOthersTheUsualOne) {
+  const TemporaryFolder root;
+  const auto own = [&](const std::string& name) { return own_pixels("folder:" + (root / name).string()); };
+  for (const std::string name : {"alike", "unlike"})
+    for (const std::string file : {"/train/a/1.jpg", "/train/b/1.jpg", "/val/a/1.jpg", "/val/b/1.jpg"})
+      root.write(name + file, samples::write_jpeg({.width = 48, .height = 48}));
+  root.write("unlike/train/b/2.jpg", samples::write_jpeg({.width = 48, .height = 49}));
+  EXPECT_EQ(48u, own("alike"));
+  EXPECT_EQ(224u, own("unlike"));
+  EXPECT_EQ(224u, own("missing"));
+  EXPECT_EQ(32u, own_pixels("cifar100"));
+}
+
 // A name that the catalogue lacks is never taken for a folder, also where one of that name is there.
 TEST(DataSet, OnlyWhatIsCalledAFolderIsReadAsOne) {
   const TemporaryFolder root;

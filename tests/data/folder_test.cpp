@@ -78,7 +78,7 @@ TEST(ClassFolders, HiddenFilesAndClutterArePassedOver) {
 }
 
 TEST(ClassFolders, WhatIsNoImageIsNamedAndNotSkipped) {
-  for (const std::string stray : {"train/a/notes.txt", "val/b/x.png", "train/lost.jpg", "val/b/more/x.jpg"}) {
+  for (const std::string stray : {"train/a/notes.txt", "val/b/x.gif", "train/lost.jpg", "val/b/more/x.jpg"}) {
     const TemporaryFolder folder;
     write_two_classes(folder);
     folder.write(stray, "");

@@ -135,10 +135,8 @@ TEST(Jpeg, EndlessScansAreRefused) {
 }
 
 TEST(Jpeg, OtherFilesAreRefused) {
-  const std::string png = "\x89PNG\r\n\x1a\n";
-  EXPECT_TRUE(says(jpeg_refusal(std::as_bytes(std::span(png))), "PNG"));
   const std::string text = "no picture at all";
-  EXPECT_TRUE(says(jpeg_refusal(std::as_bytes(std::span(text))), "no JPEG file"));
+  EXPECT_TRUE(says(jpeg_refusal(std::as_bytes(std::span(text))), "neither JPEG nor PNG"));
 }
 
 }  // namespace

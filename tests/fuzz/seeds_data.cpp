@@ -4,11 +4,12 @@
 
 #include "base/file.h"
 #include "data/jpeg_writer.h"
+#include "data/png_writer.h"
 
 namespace sadam::data::fuzz {
 
 void make_seeds(const std::filesystem::path& folder) {
-  for (const char* name : {"fuzz_cifar", "fuzz_jpeg", "fuzz_annotations"})
+  for (const char* name : {"fuzz_cifar", "fuzz_jpeg", "fuzz_png", "fuzz_annotations"})
     std::filesystem::create_directories(folder / name);
 
   // Two records of CIFAR-10 and of CIFAR-100, all of class 0.
@@ -23,6 +24,14 @@ void make_seeds(const std::filesystem::path& folder) {
       base::write_file_atomically(
           folder / "fuzz_jpeg" / std::to_string(number++),
           samples::write_jpeg({.width = 9, .height = 17, .ink = ink, .scans = scans, .quality = 60}));
+
+  using samples::PngKind;
+  number = 0;
+  for (const auto kind : {PngKind::grey, PngKind::rgb, PngKind::palette, PngKind::rgb_alpha})
+    for (const bool interlaced : {false, true})
+      base::write_file_atomically(
+          folder / "fuzz_png" / std::to_string(number++),
+          samples::write_png({.width = 9, .height = 5, .kind = kind, .interlaced = interlaced}));
 
   const auto write_text = [&](const char* name, std::string_view text) {
     base::write_file_atomically(folder / "fuzz_annotations" / name, text);

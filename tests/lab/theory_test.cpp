@@ -15,7 +15,7 @@
 namespace sadam::lab {
 namespace {
 
-const TheoryOptions kQuick{.quick = true, .seed = 1, .stop = nullptr, .progress = nullptr};
+const LongWork kQuick{.quick = true, .seed = 1, .stop = nullptr, .progress = nullptr};
 
 Case measured_as(Relation relation, double predicted, Estimate measured, double tolerance = 0) {
   return {"", relation, predicted, tolerance, measured};
@@ -192,8 +192,8 @@ TEST(Theory, StopsWhenAskedTo) {
   const std::atomic<bool> stop = true;
   for (const auto& topic : theory_topics()) {
     if (topic.name == "proximal") continue;  // over before anybody could ask
-    const TheoryOptions options{.quick = false, .seed = 1, .stop = &stop, .progress = nullptr};
-    EXPECT_THROW(topic.check(options), TheoryStopped) << topic.name;
+    const LongWork options{.quick = false, .seed = 1, .stop = &stop, .progress = nullptr};
+    EXPECT_THROW(topic.check(options), Stopped) << topic.name;
   }
 }
 

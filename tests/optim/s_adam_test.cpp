@@ -177,6 +177,26 @@ TEST(SAdam, SharedNoiseRepeatsTheMasksAndFreshDrawsNewOnes) {
   }
 }
 
+// With fresh noise and batch norm: the probes' share in the running statistics, and no brake.
+TEST(SAdam, WithoutABrakeWatchedProbesChangeRunningStatisticsAndNoWeight) {
+  const auto train = [&](bool watch) {
+    torch::manual_seed(5);
+    torch::nn::Sequential net(torch::nn::Linear(4, 3), torch::nn::BatchNorm1d(3), torch::nn::Linear(3, 2));
+    SAdam optimizer(net, SAdamOptions::reference().lr(1e-2).probes(2).damping(0).monitor(watch));
+    const auto x = torch::randn({8, 4});
+    for (int i = 0; i < 3; ++i) optimizer.step([&] { return net->forward(x).square().mean(); });
+    return net;
+  };
+  auto plain = train(false);
+  auto watched = train(true);
+  for (std::size_t i = 0; i < plain->parameters().size(); ++i)
+    EXPECT_TRUE(torch::equal(plain->parameters()[i], watched->parameters()[i])) << i;
+  EXPECT_EQ(3, plain->named_buffers()["1.num_batches_tracked"].item<std::int64_t>());
+  EXPECT_EQ(9, watched->named_buffers()["1.num_batches_tracked"].item<std::int64_t>());
+  EXPECT_FALSE(
+      torch::equal(plain->named_buffers()["1.running_mean"], watched->named_buffers()["1.running_mean"]));
+}
+
 TEST(SAdam, WarnsOnceOfAClosureThatIsNotOneFunctionAndOfNoOther) {
   for (const bool next_batch : {false, true}) {
     NoisyNet net;

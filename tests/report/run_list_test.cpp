@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "support/fake_runs.h"
 #include "support/refusal.h"
@@ -42,11 +46,42 @@ TEST_F(RunListTest, ListsByNameWithWhatFitsATerminal) {
   write_three();
   EXPECT_EQ(
       to_text(list_runs({root_, {}, "", false}).brief),
-      "run  state     data          model         optimizer  seed  epochs  best %  last %  brake  time\n"
-      "───  ────────  ────────────  ────────────  ─────────  ────  ──────  ──────  ──────  ─────  ────\n"
-      "a    finished  synthetic10   qatnet 2-bit  adamw         9     2/2   40.00   30.00      –  10 s\n"
-      "b    finished  synthetic10   qatnet 2-bit  sadam k=8    10     2/2   20.00   20.00   0.40  10 s\n"
-      "c    stopped   synthetic100  qatnet 2-bit  sadam k=2     9     0/2       –       –      –     –\n");
+      "run  state     data          model         optimizer  seed  epochs  best %  last %  brake  time  "
+      "accuracy\n"
+      "───  ────────  ────────────  ────────────  ─────────  ────  ──────  ──────  ──────  ─────  ────  "
+      "────────\n"
+      "a    finished  synthetic10   qatnet 2-bit  adamw         9     2/2   40.00   30.00      –  10 s  █▁\n"
+      "b    finished  synthetic10   qatnet 2-bit  sadam k=8    10     2/2   20.00   20.00   0.40  10 s  ▁█\n"
+      "c    stopped   synthetic100  qatnet 2-bit  sadam k=2     9     0/2       –       –      –     –  –\n");
+}
+
+TEST_F(RunListTest, ANarrowTerminalShowsFewerColumnsAndFirstLosesWhatIsTheSameForAll) {
+  write_three();
+  const auto brief = list_runs({root_, {}, "", false}).brief;
+  EXPECT_EQ(to_text(narrowed(brief, 80), 80),
+            "run  state     optimizer  epochs  best %  last %  brake  time  accuracy\n"
+            "───  ────────  ─────────  ──────  ──────  ──────  ─────  ────  ────────\n"
+            "a    finished  adamw         2/2   40.00   30.00      –  10 s  █▁\n"
+            "b    finished  sadam k=8     2/2   20.00   20.00   0.40  10 s  ▁█\n"
+            "c    stopped   sadam k=2     0/2       –       –      –     –  –\n");
+  for (const std::size_t width : {60U, 40U, 20U}) {
+    const auto text = to_text(narrowed(brief, width), width);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << "one block: " << text;
+    EXPECT_LE(base::display_width(text.substr(0, text.find('\n'))), width);
+  }
+}
+
+TEST_F(RunListTest, ProgramsGetNoPictures) {
+  write_three();
+  for (const auto& column : list_runs({root_, {}, "", false}).full.columns) EXPECT_NE(column.key, "trend");
+}
+
+TEST(Sparkline, GoesFromTheLowestToTheHighestAndEndsWithTheLast) {
+  EXPECT_EQ(sparkline({0.1, 0.2, 0.3}, 8), "▁▅█");
+  EXPECT_EQ(sparkline({0, 9, 1, 9, 2, 9, 3, 0}, 4), "███▁");
+  EXPECT_EQ(sparkline({5, 5}, 8), "▅▅");
+  EXPECT_EQ(sparkline({std::nan(""), 1, 2}, 8), " ▁█");
+  EXPECT_EQ(sparkline({}, 8), "");
 }
 
 TEST_F(RunListTest, ShowsSkippedStepsOnlyWhereThereAreAny) {
@@ -56,7 +91,7 @@ TEST_F(RunListTest, ShowsSkippedStepsOnlyWhereThereAreAny) {
   add_irregular_steps(paths("b"));
   const auto list = list_runs({root_, {}, "", false});
   const auto text = to_text(list.brief);
-  EXPECT_NE(text.find("time  skipped  bad probes  in noise\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("accuracy  skipped  bad probes  in noise\n"), std::string::npos) << text;
   ASSERT_EQ(list.irregularities.size(), 3U);
   EXPECT_NE(list.irregularities[0].find("b (1 of 23)"), std::string::npos) << list.irregularities[0];
   // Of those that are listed, and no others.

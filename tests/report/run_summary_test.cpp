@@ -158,23 +158,39 @@ TEST_F(RunSummaryTest, AFinishedRunWithoutItsEventsIsNotTakenForOneThatHasNotBeg
   EXPECT_EQ(summarise(paths("a"), "a").state, RunState::damaged);
 }
 
-TEST_F(RunSummaryTest, AStoppedRunWithoutAWholeCheckpointKeepsItsNumbersAndSaysWhatIsWrong) {
+TEST_F(RunSummaryTest, ARunThatCannotBeResumedIsStuckKeepsItsNumbersAndSaysWhatIsWrong) {
   write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1, 0.2});
   append(paths("a").events(), R"({"event": "st)");
   std::ofstream(paths("a").checkpoint()) << "garbage";
   auto run = summarise(paths("a"), "a");
-  EXPECT_EQ(run.state, RunState::stopped);
+  EXPECT_EQ(run.state, RunState::stuck);
   EXPECT_EQ(run.last_accuracy, 0.2);
   EXPECT_EQ(run.problem,
             paths("a").checkpoint().string() +
                 ": this is not a checkpoint of sadam: put the right file back, or start the run anew.");
   std::filesystem::remove(paths("a").checkpoint());
   run = summarise(paths("a"), "a");
-  EXPECT_EQ(run.state, RunState::stopped);
+  EXPECT_EQ(run.state, RunState::stuck);
   EXPECT_TRUE(says(run.problem, "checkpoint.pt is gone"));
 }
 
 // The results are all there.
+TEST_F(RunSummaryTest, ARunWhoseRecipeWasChangedIsStuck) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1, 0.2});
+  std::ofstream(paths("a").recipe()) << train::to_toml(recipe_with({"train.epochs=3", "seed=1"}));
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::stuck);
+  EXPECT_TRUE(says(run.problem, "seed"));
+}
+
+TEST_F(RunSummaryTest, ARunWithTheCheckpointBeforeTheLastGoesOn) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1, 0.2});
+  std::filesystem::rename(paths("a").checkpoint(), paths("a").previous_checkpoint());
+  const auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::stopped);
+  EXPECT_TRUE(says(run.problem, "checkpoint.pt is gone: the checkpoint before it is used"));
+}
+
 TEST_F(RunSummaryTest, AFinishedRunNeedsNoCheckpoint) {
   write_run(paths("a"), recipe_with({"train.epochs=2"}), {0.1, 0.2});
   std::filesystem::remove(paths("a").checkpoint());

@@ -82,6 +82,33 @@ TEST(Plan, TheExperimentsAreThePapers) {
   EXPECT_EQ(batch2.runs.front().recipe.data.pixels, 224);
 }
 
+// What the authors' probes do to batch norm, and nothing else of S-Adam.
+TEST(Plan, TheBatchNormControlProbesAsTheAuthorsDoAndNeverBrakes) {
+  const auto plan = make_plan(find_table("table3"), {});
+  const auto* const sadam = find_run(plan, "runs/table3/imagewoof/sadam-k2/seed-42");
+  const auto* const control = find_run(plan, "runs/table3/imagewoof/batch-norm-k2/seed-42");
+  ASSERT_TRUE(sadam != nullptr && control != nullptr);
+  auto expected = sadam->recipe;
+  expected.optimizer.damping = 0;
+  expected.optimizer.monitor = true;
+  EXPECT_TRUE(train::differences(expected, control->recipe).empty());
+  EXPECT_EQ(find_run(plan, "runs/table3/imagewoof/batch-norm-k2.matched/seed-42"), nullptr);
+}
+
+TEST(Plan, OnlySomeControlsMayBeAskedFor) {
+  Request request;
+  request.only = {"cifar100/sadam-k2"};
+  request.seeds = {7};
+  EXPECT_EQ(make_plan(find_table("table1"), request).runs.size(), 4U);
+  request.controls = {Control::matched};
+  const auto plan = make_plan(find_table("table1"), request);
+  ASSERT_EQ(plan.runs.size(), 2U);
+  EXPECT_EQ(plan.runs[1].control, Control::matched);
+  request.controls = {control_named("cosine")};
+  EXPECT_EQ(make_plan(find_table("table1"), request).runs.back().control, Control::cosine);
+  EXPECT_NE(refusal([] { control_named("mached"); }).find("did you mean 'matched'?"), std::string::npos);
+}
+
 TEST(Plan, EverySAdamRowHasItsControlsAfterItAndEachColumnOneCosine) {
   Request request;
   request.only = {"cifar100"};

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <regex>
 #include <sstream>
 
 #include "base/file.h"
+#include "nn/weights/read_weights.h"
 #include "support/refusal.h"
 #include "support/small_runs.h"
 #include "support/temporary_folder.h"
@@ -73,6 +75,17 @@ TEST(Trainer, ARunStoppedAgainAndAgainEndsAsOneThatWasNot) {
     // A finished run is left alone.
     EXPECT_EQ(continue_run(made, {}), Outcome::was_finished);
     expect_same_events(read_events(made.paths().events()), whole);
+  }
+}
+
+TEST(Trainer, GroupsThatAreProbedOneByOneAreOnRecord) {
+  const TemporaryFolder folder;
+  auto recipe = small_recipe(1);
+  EXPECT_TRUE(whole_run(folder / "together", recipe).steps.front().group_lgi.empty());
+  recipe.optimizer.group_by_group = true;
+  for (const auto& step : whole_run(folder / "one-by-one", recipe).steps) {
+    EXPECT_EQ(step.group_lgi, std::vector<double>{step.lgi});
+    EXPECT_EQ(step.group_brakes, std::vector<double>{step.brake});
   }
 }
 
@@ -329,6 +342,47 @@ TEST(Trainer, EvaluatingARunGivesWhatItsLastEpochSaid) {
   EXPECT_EQ(evaluation.epoch, 2);
 }
 
+TEST(Trainer, AnEvaluationSaysHowEveryClassDoes) {
+  const TemporaryFolder folder;
+  whole_run(folder / "a", small_recipe());
+  const RunPaths paths{folder / "a"};
+  const auto evaluation = evaluate_run(paths, recipe_of(paths), nullptr).value();
+  ASSERT_EQ(evaluation.classes.size(), 10U);
+  std::int64_t right = 0;
+  for (const auto& each : evaluation.classes) {
+    EXPECT_EQ(each.images, 4);
+    right += each.right;
+  }
+  EXPECT_EQ(static_cast<double>(right) / 40, evaluation.accuracy);
+  EXPECT_GE(evaluation.top5_accuracy.value(), evaluation.accuracy);
+  EXPECT_LT(evaluation.top5_accuracy.value(), 1);
+}
+
+TEST(Trainer, ExportedWeightsSayWhatImagesTheyAreFor) {
+  const TemporaryFolder folder;
+  whole_run(folder / "a", small_recipe(1));
+  const RunPaths paths{folder / "a"};
+  base::write_file_atomically(folder / "w.safetensors", export_run(paths, recipe_of(paths)));
+  auto metadata = weights::read_weights(folder / "w.safetensors").metadata;
+  EXPECT_EQ(metadata["mean"], "[0.5, 0.5, 0.5]");
+  EXPECT_EQ(metadata["std"], "[0.5, 0.5, 0.5]");
+  EXPECT_EQ(metadata["pixels"], "32");
+  EXPECT_EQ(metadata["classes"], "10");
+}
+
+TEST(Trainer, ARunSaysWhenAndWhereItStartedAndWithWhatCommand) {
+  const TemporaryFolder folder;
+  DataSets data;
+  const auto made = begin_run(folder / "a", small_recipe(), data);
+  const auto text = text_of_file(made.paths().recipe());
+  EXPECT_TRUE(std::regex_search(text, std::regex(R"(\nstarted = "\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"\n)")))
+      << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex(R"(\nhost = "[^"]+"\n)"))) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex(R"(\ncommand = "train_test)"))) << text;
+  // Nothing of it is a part of the recipe.
+  EXPECT_EQ(recipe_of(made.paths()), small_recipe());
+}
+
 TEST(Trainer, ADamagedCheckpointIsNamedAndNothingIsOverwritten) {
   const TemporaryFolder folder;
   DataSets data;
@@ -336,6 +390,7 @@ TEST(Trainer, ADamagedCheckpointIsNamedAndNothingIsOverwritten) {
   EXPECT_EQ(continue_run(made, {}), Outcome::finished);
   const auto checkpoint = made.paths().checkpoint();
   std::filesystem::resize_file(checkpoint, std::filesystem::file_size(checkpoint) / 2);
+  std::filesystem::remove(made.paths().previous_checkpoint());
   const auto events = std::filesystem::file_size(made.paths().events());
   EXPECT_TRUE(says(refusal([&] { continue_run(made, {}); }), "checkpoint.pt"));
   EXPECT_EQ(std::filesystem::file_size(made.paths().events()), events);

@@ -13,7 +13,7 @@ namespace {
 TEST(ShownWarnings, GoBetweenTheLinesOfTheProgress) {
   std::ostringstream said;
   Progress progress(said, {.style = ProgressStyle::live, .clock = [] { return 0.0; }});
-  progress.start("a run", 1, 8);
+  progress.start("a run", {1, 8});
   StepEvent event;
   event.step = 1;
   event.epoch = 1;
@@ -21,7 +21,7 @@ TEST(ShownWarnings, GoBetweenTheLinesOfTheProgress) {
   const ShownWarnings shown(progress);
   said.str("");
   TORCH_WARN("sadam: the loss is ", 3, " kinds of wrong.");
-  EXPECT_EQ(said.str(), "\r\033[Kthe loss is 3 kinds of wrong.\n") << "the live line goes away first";
+  EXPECT_EQ(said.str(), "\r\033[Jthe loss is 3 kinds of wrong.\n") << "the live line goes away first";
   said.str("");
   TORCH_WARN("something of torch's own");
   EXPECT_EQ(said.str(), "something of torch's own\n");

@@ -319,16 +319,21 @@ const std::vector<Field>& recipe_fields() {
 
 namespace {
 
-bool may_change(const std::string& field) {
+bool is_folder(const std::string& data) { return data.starts_with("folder:"); }
+
+}  // namespace
+
+bool may_change(std::string_view field) {
   constexpr std::array<std::string_view, 3> kFields = {"title", "data.root", "train.checkpoint_every"};
   return std::find(kFields.begin(), kFields.end(), field) != kFields.end();
 }
 
-}  // namespace
-
 std::vector<Difference> differences(const Recipe& first, const Recipe& second) {
   auto a = first;  // the table hands out places to write to
   auto b = second;
+  // Runs of older versions say 0 where they scaled the images of a folder to 224 pixels.
+  for (auto* const recipe : {&a, &b})
+    if (recipe->data.pixels == 0 && is_folder(recipe->data.name)) recipe->data.pixels = 224;
   std::vector<Difference> found;
   for (const auto& row : field_table()) {
     const auto name = row.name();

@@ -105,7 +105,7 @@ Envelope open_envelope(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeaderSize) refuse_cut(bytes.size());
   const auto version = number_at<std::uint32_t>(bytes, kMagic.size());
   if (version > kNewestVersion)
-    throw Error(
+    throw NewerCheckpoint(
         fmt::format("the checkpoint has version {} and this program knows version {}: use a newer sadam.",
                     version, kNewestVersion));
   const auto meta_size = number_at<std::uint64_t>(bytes, kHeaderSize - 2 * sizeof(std::uint64_t));

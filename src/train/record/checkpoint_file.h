@@ -23,8 +23,15 @@ struct Envelope {
 
 std::vector<std::byte> seal(std::string_view meta, std::span<const std::byte> payload);
 
+/// A checkpoint that a newer sadam wrote: whole, for all that is known.
+class NewerCheckpoint : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Points into `bytes`. Throws an Error for bytes that are not an envelope, cut short, longer than they say,
-/// from a newer version, or whose checksum does not fit. Nothing is allocated by a length that is not true.
+/// from a newer version (NewerCheckpoint), or whose checksum does not fit. Nothing is allocated by a length
+/// that is not true.
 Envelope open_envelope(std::span<const std::byte> bytes);
 
 /// Where a run stands: everything that a checkpoint holds beside weights, optimizer and random generator.

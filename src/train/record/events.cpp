@@ -47,6 +47,8 @@ void visit_fields(AnyEvent& event, const Visit& visit) {
     visit("non_finite_probes", event.non_finite_probes);
     visit("probe_seconds", event.probe_seconds);
     visit("residual", event.residual);
+    visit("group_lgi", event.group_lgi);
+    visit("group_brakes", event.group_brakes);
   } else if constexpr (std::is_same_v<Kind, EpochEvent>) {
     visit("epoch", event.epoch);
     visit("step", event.step);
@@ -132,6 +134,13 @@ EventFile read_events(const std::filesystem::path& path) {
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", path.string(), error.what()));
   }
+}
+
+const EpochEvent* best_of(const std::vector<EpochEvent>& epochs) {
+  const EpochEvent* best = nullptr;
+  for (const auto& epoch : epochs)  // a NaN is never the best
+    if (epoch.test_accuracy > (best == nullptr ? -1 : best->test_accuracy)) best = &epoch;
+  return best;
 }
 
 void EventWriter::write(const Event& event) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct StepEvent {
   /// What the gradient does not foretell: the root mean square of D − ⟨g,u⟩ over the probes. Only where the
   /// statistic takes the slopes.
   std::optional<double> residual = {};
+  // Of each group of parameters, where they are probed one by one; else empty.
+  std::vector<double> group_lgi = {};
+  std::vector<double> group_brakes = {};
 };
 
 /// The end of an epoch, after evaluation.
@@ -92,6 +96,9 @@ struct EventFile {
 EventFile read_events(std::span<const std::byte> bytes);
 EventFile read_events(const std::filesystem::path& path);
 
+/// The epoch of the highest test accuracy, the first of equals; null if there is none.
+const EpochEvent* best_of(const std::vector<EpochEvent>& epochs);
+
 /// Appends events. Throws an Error that names the file when the disk is full or the folder cannot be written.
 class EventWriter {
  public:
@@ -107,13 +114,23 @@ class EventWriter {
   AppendFile file_;
 };
 
-/// Records framed by length and masked CRC-32C, each a protobuf Event with one scalar (tensorboard.cpp).
+/// A field of a recipe and its value.
+using Hyperparameter = std::pair<std::string, std::variant<std::string, double, bool>>;
+
+/// Records framed by length and masked CRC-32C, each a protobuf Event (tensorboard.cpp). The points of an
+/// event are the same whether it was just written or read from events.jsonl.
 class TensorBoardWriter {
  public:
   /// As EventWriter's; a new file begins with the version record.
   TensorBoardWriter(const std::filesystem::path& path, std::uint64_t keep);
 
   void scalar(std::string_view tag, std::int64_t step, double value, double wall_time);
+  void step(const StepEvent& event, double wall_time);
+  /// `before`: the epoch before it, or an empty one.
+  void epoch(const EpochEvent& event, const EpochEvent& before, double wall_time);
+  void chatter(const ChatterEvent& event, double wall_time);
+  /// What the run was told: as TOML under "Text", by its fields under "HParams".
+  void recipe(std::string_view toml, const std::vector<Hyperparameter>& fields, double wall_time);
   FileMark sync() { return file_.sync(); }
 
  private:

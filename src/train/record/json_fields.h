@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sadam::train {
 
@@ -34,6 +35,18 @@ class JsonFieldReader {
   void operator()(const char* name, std::optional<double>& value) const {
     if (!object_.contains(name)) return value.reset();
     (*this)(name, value.emplace());
+  }
+
+  /// Neither need a list be.
+  void operator()(const char* name, std::vector<double>& values) const {
+    values.clear();
+    if (!object_.contains(name)) return;
+    const auto& list = at(name);
+    if (!list.is_array()) refuse(name, "no list");
+    for (const auto& json : list) {
+      if (!json.is_number() && !json.is_null()) refuse(name, "no list of numbers");
+      values.push_back(json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>());
+    }
   }
 
   void operator()(const char* name, bool& value) const {
@@ -85,6 +98,9 @@ class JsonFieldWriter {
   }
   void operator()(const char* name, const std::optional<double>& value) const {
     if (value) object_[name] = *value;
+  }
+  void operator()(const char* name, const std::vector<double>& values) const {
+    if (!values.empty()) object_[name] = values;
   }
 
  private:

@@ -47,7 +47,7 @@ bool holds_a_run(const RunPaths& paths) { return is_file(paths.recipe()); }
 
 // Either file alone may be somebody else's.
 bool holds_what_is_left_of_a_run(const RunPaths& paths) {
-  return is_file(paths.events()) && is_file(paths.checkpoint());
+  return is_file(paths.events()) && (is_file(paths.checkpoint()) || is_file(paths.previous_checkpoint()));
 }
 
 }  // namespace
@@ -63,7 +63,8 @@ RunFolder RunFolder::create(const fs::path& folder) {
     throw Error(
         fmt::format("there is a run in {} already: continue it with --resume, or choose another --name.",
                     folder.string()));
-  for (const auto& file : {paths.events(), paths.checkpoint(), paths.tensorboard()})
+  for (const auto& file : {paths.events(), paths.checkpoint(), paths.previous_checkpoint(),
+                           paths.best_checkpoint(), paths.tensorboard()})
     if (fs::exists(fs::symlink_status(file)))
       throw Error(fmt::format("{} has {} in it and no run: choose another --name, or remove the folder.",
                               folder.string(), file.filename().string()));
@@ -96,7 +97,8 @@ std::optional<RunPaths> find_run_if(const std::string& name, const fs::path& roo
 
 std::optional<RunPaths> run_with_file(const fs::path& file) {
   RunPaths paths{file.has_parent_path() ? file.parent_path() : "."};
-  for (const auto& part : {paths.recipe(), paths.events(), paths.checkpoint()})
+  for (const auto& part : {paths.recipe(), paths.events(), paths.checkpoint(), paths.previous_checkpoint(),
+                           paths.best_checkpoint()})
     if (file.filename() == part.filename() && is_file(file) && holds_a_run(paths)) return paths;
   return std::nullopt;
 }
@@ -119,7 +121,7 @@ RunPaths find_run(const std::string& name, const fs::path& root) {
 
 void check_has_recipe(const RunPaths& paths) {
   if (holds_a_run(paths)) return;
-  for (const auto& file : {paths.checkpoint(), paths.events()})
+  for (const auto& file : {paths.checkpoint(), paths.previous_checkpoint(), paths.events()})
     if (is_file(file))
       throw Error(fmt::format(
           "{} has {} in it and no {}, which says what the run was told: put it back, or remove the folder "

@@ -25,6 +25,9 @@ struct RunPaths {
   std::filesystem::path tensorboard() const { return folder / "tensorboard"; }
   std::filesystem::path tensorboard_file() const { return tensorboard() / "events.out.tfevents.0.sadam"; }
   std::filesystem::path checkpoint() const { return folder / "checkpoint.pt"; }
+  /// The one before the last, for when that is damaged.
+  std::filesystem::path previous_checkpoint() const { return folder / "checkpoint.previous.pt"; }
+  std::filesystem::path best_checkpoint() const { return folder / "best.pt"; }
 };
 
 /// Another process holds the folder.

@@ -1,5 +1,5 @@
 // TensorBoard event files: records framed by length and masked CRC-32C, each a protobuf Event with one
-// scalar.
+// scalar, or with what the run was told.
 #include <bit>
 #include <chrono>
 #include <cstring>
@@ -88,6 +88,56 @@ Message scalar_event(std::string_view tag, std::int64_t step, double value, doub
   return Message().real64(1, wall_time).integer(2, step).bytes(5, summary.encoded());
 }
 
+// A value that belongs to a plugin. SummaryMetadata{plugin_data = 1, data_class = 4},
+// PluginData{plugin_name = 1, content = 2}; Summary.Value{tag = 1, tensor = 8, metadata = 9}
+Message plugin_event(std::string_view tag, std::string_view plugin, std::string_view content,
+                     const Message& tensor, double wall_time) {
+  constexpr std::int64_t kTensorClass = 2;
+  const auto data = Message().bytes(1, plugin).bytes(2, content);
+  const auto metadata = Message().bytes(1, data.encoded()).integer(4, kTensorClass);
+  const auto one = Message().bytes(1, tag).bytes(8, tensor.encoded()).bytes(9, metadata.encoded());
+  const auto summary = Message().bytes(1, one.encoded());
+  return Message().real64(1, wall_time).integer(2, 0).bytes(5, summary.encoded());
+}
+
+// tensorflow/core/framework/tensor.proto: TensorProto{dtype = 1, tensor_shape = 2, float_val = 5,
+// string_val = 8}, TensorShapeProto{dim = 2}, Dim{size = 1}
+Message text_event(std::string_view tag, std::string_view markdown, double wall_time) {
+  constexpr std::int64_t kString = 7;
+  const auto shape = Message().bytes(2, Message().integer(1, 1).encoded());
+  const auto tensor = Message().integer(1, kString).bytes(2, shape.encoded()).bytes(8, markdown);
+  return plugin_event(tag, "text", "", tensor, wall_time);
+}
+
+// tensorboard/plugins/hparams/plugin_data.proto: HParamsPluginData{session_start_info = 3},
+// SessionStartInfo{map<string, google.protobuf.Value> hparams = 1, start_time_secs = 5};
+// Value{number_value = 2, string_value = 3, bool_value = 4}
+Message hyperparameters_event(const std::vector<Hyperparameter>& fields, double wall_time) {
+  struct Encode {
+    Message operator()(double number) const { return Message().real64(2, number); }
+    Message operator()(const std::string& text) const { return Message().bytes(3, text); }
+    Message operator()(bool flag) const { return Message().integer(4, flag ? 1 : 0); }
+  };
+  Message session;
+  for (const auto& [name, value] : fields)
+    session.bytes(1, Message().bytes(1, name).bytes(2, std::visit(Encode{}, value).encoded()).encoded());
+  session.real64(5, wall_time);
+  const auto content = Message().bytes(3, session.encoded());
+  constexpr std::int64_t kFloat = 1;
+  const auto nothing = Message().integer(1, kFloat).bytes(2, "").bytes(5, raw(0.0F));  // the plugin wants one
+  return plugin_event("_hparams_/session_start_info", "hparams", content.encoded(), nothing, wall_time);
+}
+
+// As markdown that is shown as it stands.
+std::string indented(std::string_view text) {
+  std::string result = "    ";
+  for (const char letter : text) {
+    result += letter;
+    if (letter == '\n') result += "    ";
+  }
+  return result;
+}
+
 // The path, whose folder is made.
 const std::filesystem::path& in_its_folder(const std::filesystem::path& path) {
   const auto folder = base::folder_of(path);
@@ -114,6 +164,37 @@ TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& path, std::uin
 
 void TensorBoardWriter::scalar(std::string_view tag, std::int64_t step, double value, double wall_time) {
   append(file_, scalar_event(tag, step, value, wall_time));
+}
+
+void TensorBoardWriter::step(const StepEvent& event, double wall_time) {
+  scalar("train/loss", event.step, event.loss, wall_time);
+  scalar("train/lr", event.step, event.lr, wall_time);
+  scalar("probe/lgi", event.step, event.lgi, wall_time);
+  scalar("probe/brake", event.step, event.brake, wall_time);
+  for (std::size_t i = 0; i < event.group_lgi.size(); ++i)
+    scalar(fmt::format("groups/lgi/{}", i), event.step, event.group_lgi[i], wall_time);
+  for (std::size_t i = 0; i < event.group_brakes.size(); ++i)
+    scalar(fmt::format("groups/brake/{}", i), event.step, event.group_brakes[i], wall_time);
+}
+
+void TensorBoardWriter::epoch(const EpochEvent& event, const EpochEvent& before, double wall_time) {
+  scalar("train/epoch_loss", event.step, event.train_loss, wall_time);
+  scalar("test/loss", event.step, event.test_loss, wall_time);
+  scalar("test/accuracy", event.step, event.test_accuracy, wall_time);
+  scalar("time/step_seconds", event.step,
+         (event.train_seconds - before.train_seconds) / static_cast<double>(event.step - before.step),
+         wall_time);
+}
+
+void TensorBoardWriter::chatter(const ChatterEvent& event, double wall_time) {
+  scalar("path/chatter", event.step, event.chatter, wall_time);
+  scalar("path/flips", event.step, event.flips, wall_time);
+}
+
+void TensorBoardWriter::recipe(std::string_view toml, const std::vector<Hyperparameter>& fields,
+                               double wall_time) {
+  append(file_, text_event("recipe/text_summary", indented(toml), wall_time));
+  append(file_, hyperparameters_event(fields, wall_time));
 }
 
 }  // namespace sadam::train

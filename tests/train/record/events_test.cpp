@@ -69,6 +69,31 @@ TEST(ReadEvents, GivesBackWhatWasWritten) {
   EXPECT_EQ("resumed", file.notes[0].text);
 }
 
+TEST(ReadEvents, ListsOfGroupsAreThereOnlyWhereThereAreAny) {
+  StepEvent step;
+  EXPECT_FALSE(says(to_line(step), "group"));
+  EXPECT_TRUE(read_text(to_line(step)).steps.at(0).group_lgi.empty());
+  step.group_lgi = {0.25, kNotANumber};
+  step.group_brakes = {0.5, 1};
+  EXPECT_TRUE(says(to_line(step), R"("group_lgi":[0.25,null],"group_brakes":[0.5,1.0])"));
+  const auto read = read_text(to_line(step)).steps.at(0);
+  EXPECT_EQ(0.25, read.group_lgi.at(0));
+  EXPECT_TRUE(std::isnan(read.group_lgi.at(1)));
+  EXPECT_EQ(step.group_brakes, read.group_brakes);
+  auto line = to_line(step);
+  EXPECT_TRUE(says(refused(line.replace(line.find("[0.25,null]"), 11, "3")), "'group_lgi' is no list"));
+}
+
+TEST(BestOf, IsTheFirstOfEquals) {
+  EXPECT_EQ(nullptr, best_of({}));
+  std::vector<EpochEvent> epochs(4);
+  for (std::size_t i = 0; i < epochs.size(); ++i) {
+    epochs[i].epoch = static_cast<std::int64_t>(i) + 1;
+    epochs[i].test_accuracy = std::vector{kNotANumber, 0.25, 0.5, 0.5}[i];
+  }
+  EXPECT_EQ(3, best_of(epochs)->epoch);
+}
+
 TEST(ReadEvents, NumbersThatAreNotFiniteBecomeNaN) {
   for (const double loss : {kNotANumber, HUGE_VAL, -HUGE_VAL}) {
     StepEvent step;
@@ -185,6 +210,7 @@ TEST(Events, EveryFieldIsInTheDocumentation) {
   ASSERT_FALSE(page.empty());
   StepEvent step;
   step.residual = 1;
+  step.group_lgi = step.group_brakes = {1};
   for (const auto& event :
        std::vector<Event>{step, EpochEvent{}, ChatterEvent{}, RegimeEvent{}, NoteEvent{}}) {
     const auto line = nlohmann::json::parse(to_line(event));

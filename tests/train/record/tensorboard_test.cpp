@@ -207,6 +207,86 @@ TEST(TensorBoard, ScalarsHaveTagStepValueAndTime) {
   EXPECT_TRUE(std::isnan(events[4].value.value()));
 }
 
+// The fields of a message in the order in which they came: some are there several times.
+std::vector<std::pair<std::uint64_t, std::string>> parts_of(std::string_view message) {
+  std::vector<std::pair<std::uint64_t, std::string>> parts;
+  for (Cursor cursor(message); !cursor.at_end();) {
+    const auto key = cursor.varint();
+    std::string bytes;
+    if (key % 8 == 0) bytes = std::to_string(cursor.varint());
+    if (key % 8 == 1) bytes = cursor.take(8);
+    if (key % 8 == 2) bytes = cursor.take(cursor.varint());
+    if (key % 8 == 5) bytes = cursor.take(4);
+    parts.emplace_back(key / 8, bytes);
+  }
+  return parts;
+}
+
+TEST(TensorBoard, TheRecipeIsATextAndAListOfHyperparameters) {
+  const TemporaryFolder folder;
+  TensorBoardWriter writer(folder / "events", 0);
+  writer.recipe("[optimizer]\nlr = 0.5\n", {{"optimizer.lr", 0.5}, {"model.name", "qatnet"}, {"x", true}},
+                1700000000.25);
+  const auto records = records_of(text_of_file(folder / "events"));
+  ASSERT_EQ(3U, records.size());
+  const auto value_in = [&](const std::string& record) {
+    return fields_of(fields_of(fields_of(record).at(5).bytes).at(1).bytes);
+  };
+  const auto plugin_in = [&](const auto& value) {
+    return fields_of(fields_of(value.at(9).bytes).at(1).bytes);
+  };
+
+  const auto text = value_in(records[1]);
+  EXPECT_EQ("recipe/text_summary", text.at(1).bytes);
+  EXPECT_EQ("text", plugin_in(text).at(1).bytes);
+  const auto tensor = fields_of(text.at(8).bytes);
+  EXPECT_EQ(7U, tensor.at(1).number);  // DT_STRING
+  EXPECT_EQ(1U, fields_of(fields_of(tensor.at(2).bytes).at(2).bytes).at(1).number);
+  EXPECT_EQ("    [optimizer]\n    lr = 0.5\n    ", tensor.at(8).bytes);
+
+  const auto list = value_in(records[2]);
+  EXPECT_EQ("_hparams_/session_start_info", list.at(1).bytes);
+  EXPECT_EQ("hparams", plugin_in(list).at(1).bytes);
+  const auto session = parts_of(fields_of(plugin_in(list).at(2).bytes).at(3).bytes);
+  ASSERT_EQ(4U, session.size());
+  const auto entry = [&](std::size_t i) { return fields_of(session[i].second); };
+  EXPECT_EQ("optimizer.lr", entry(0).at(1).bytes);
+  EXPECT_EQ(0.5, real_of<double>(fields_of(entry(0).at(2).bytes).at(2).number));
+  EXPECT_EQ("model.name", entry(1).at(1).bytes);
+  EXPECT_EQ("qatnet", fields_of(entry(1).at(2).bytes).at(3).bytes);
+  EXPECT_EQ(1U, fields_of(entry(2).at(2).bytes).at(4).number);
+  EXPECT_EQ(5U, session[3].first);  // when it started
+}
+
+// Every tag has its line in the documentation. (The test runs in the root of the source.)
+TEST(TensorBoard, TheTagsAreInTheDocumentation) {
+  const TemporaryFolder folder;
+  TensorBoardWriter writer(folder / "events", 0);
+  StepEvent step;
+  step.group_lgi = {0.25};
+  step.group_brakes = {0.5};
+  writer.step(step, 1);
+  const EpochEvent first{.epoch = 1, .step = 10, .train_loss = 3, .train_seconds = 5};
+  const EpochEvent second{.epoch = 2, .step = 20, .train_loss = 2, .train_seconds = 7};
+  writer.epoch(first, {}, 1);
+  writer.epoch(second, first, 1);
+  writer.chatter({}, 1);
+  const auto page = text_of_file("docs/runs.md");
+  std::map<std::string, float> last;
+  const auto events = events_of(folder / "events");
+  for (std::size_t i = 1; i < events.size(); ++i) {
+    auto tag = events[i].tag;
+    last[tag] = events[i].value.value();
+    if (tag.starts_with("groups/")) tag.replace(tag.find_last_of('/') + 1, 1, "N");
+    EXPECT_NE(page.find('`' + tag + '`'), std::string::npos) << tag;
+  }
+  EXPECT_EQ(12U, last.size());
+  EXPECT_EQ(0.25F, last["groups/lgi/0"]);
+  EXPECT_EQ(0.5F, last["groups/brake/0"]);
+  EXPECT_EQ(2.0F, last["train/epoch_loss"]);
+  EXPECT_EQ(0.2F, last["time/step_seconds"]);
+}
+
 TEST(TensorBoard, ResumesWhereTheCheckpointWas) {
   const TemporaryFolder folder;
   const auto path = folder / "events";

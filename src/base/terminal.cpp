@@ -1,0 +1,66 @@
+#include "base/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace sadam::base {
+namespace {
+
+winsize size_of(std::FILE* stream) {
+  winsize size{};
+  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size : winsize{};
+}
+
+bool is_set(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+const char* code_of(Tone tone) {
+  switch (tone) {
+    case Tone::strong:
+      return "1";
+    case Tone::faint:
+      return "2";
+    case Tone::good:
+      return "32";
+    case Tone::notice:
+      return "33";
+    case Tone::bad:
+      return "31";
+    case Tone::plain:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::size_t terminal_columns(std::FILE* stream) {
+  const std::size_t columns = size_of(stream).ws_col;
+  return columns > 0 ? columns : 80;
+}
+
+std::size_t terminal_rows(std::FILE* stream) {
+  const std::size_t rows = size_of(stream).ws_row;
+  return rows > 0 ? rows : 24;
+}
+
+std::size_t help_width(std::FILE* stream) { return terminal_columns(stream) < 80 ? 60 : 80; }
+
+bool is_live(std::FILE* stream) {
+  return is_set("TERM") && std::string_view(std::getenv("TERM")) != "dumb" && isatty(fileno(stream)) == 1;
+}
+
+bool has_colour(std::FILE* stream) { return is_live(stream) && !is_set("NO_COLOR"); }
+
+std::string painted(std::string_view text, Tone tone, bool colour) {
+  if (!colour || tone == Tone::plain || text.empty()) return std::string(text);
+  std::string result = "\033[";
+  ((result += code_of(tone)) += 'm') += text;
+  return result += "\033[0m";
+}
+
+}  // namespace sadam::base
