@@ -3,10 +3,26 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::cli {
+
+std::string RecipeOptions::read() const {
+  if (file.empty()) return "";
+  const auto bytes = base::read_file(file);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void JobOptions::add_to(CLI::App& command) {
+  constexpr std::int64_t kMost = 256;
+  command.add_option("-j,--jobs", jobs, "Trains so many runs at once, each in a process of its own")
+      ->check(CLI::Range(std::int64_t{1}, kMost))
+      ->type_name("COUNT");
+  command.add_option("--worker", worker.plan)->group("");
+  command.add_option("--worker-threads", worker.threads)->group("");
+}
 
 void check_root(const std::filesystem::path& root) {
   std::error_code trouble;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "reproduce/execute.h"
 #include "train/recipe/source.h"
 #include "train/record/run_folder.h"
 
@@ -47,12 +48,25 @@ struct RecipeOptions {
     add_device_options(command, sets);
   }
 
+  /// The text of the file; "" without one. It may be a pipe, which can be read once.
+  std::string read() const;
+
   /// On top of what is in `source` already.
-  train::Recipe resolve(train::RecipeSource source = {}) const {
-    if (!file.empty()) source.add_file(file);
+  train::Recipe resolve(const train::RecipeSource& source = {}) const { return resolve(read(), source); }
+  train::Recipe resolve(const std::string& text, train::RecipeSource source) const {
+    if (!file.empty()) source.add_text(text, file);
     for (const auto& assignment : sets) source.set(assignment);
     return source.resolve();
   }
+};
+
+/// Several runs at once, and what a process is told that was started for that.
+struct JobOptions {
+  std::int64_t jobs = 1;
+  reproduce::ExecuteOptions::Worker worker;
+
+  void add_to(CLI::App& command);
+  bool is_worker() const { return !worker.plan.empty(); }
 };
 
 /// A run: by its folder, or by its name below --root.

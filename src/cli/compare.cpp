@@ -1,17 +1,23 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "report/comparison.h"
+#include "report/picture_file.h"
+#include "report/recipe_values.h"
 #include "report/run_summary.h"
+#include "train/record/run_folder.h"
 
 namespace sadam::cli {
 namespace {
@@ -22,12 +28,20 @@ accuracy after each epoch.
 
   sadam compare adamw sadam
       two runs, each by its name below --root or by its folder
+  sadam compare runs/grid
+      all runs in a folder: a row for each recipe, with the mean over its seeds
+      and the difference to the first row, seed by seed
+  sadam compare runs/grid --baseline lr=1e-3 --svg grid.svg
+      differences to that row; curves of test accuracy and training loss
   sadam compare --by-seed runs/adamw-* runs/sadam-*
       runs that differ only in the seed become mean ± deviation
   sadam compare --generalisation
       over all runs below --root: do unstable runs generalise worse? The rank
       correlation of ρ, brake and chattering with test less training loss
 
+Up to four runs are columns. More of them, those of a folder, and those with a
+--baseline are rows, and become means over the seeds where no seed comes twice;
+--columns shows them as columns, with all results.
 A field that does not matter for a run is shown as –, such as optimizer.probes
 for AdamW. It makes no difference between runs. With --by-seed each mean comes
 with its deviation and the number of runs. Two runs of one recipe and one seed
@@ -37,7 +51,11 @@ are in per cent, times in seconds, memory in bytes.)";
 struct CompareArguments {
   std::vector<std::string> runs;
   std::string root = "runs";
+  std::string baseline;
+  std::string svg;
+  std::string png;
   bool by_seed = false;
+  bool columns = false;
   bool generalisation = false;
   bool csv = false;
   bool json = false;
@@ -63,21 +81,117 @@ void correlate_now(const CompareArguments& arguments) {
                  "other.\n";
 }
 
+// The folder of several runs that a word names, if it names no run itself.
+std::optional<std::filesystem::path> folder_of_runs(const std::string& name, const std::string& root) {
+  if (name.empty() || train::find_run_if(name, root)) return std::nullopt;
+  for (const auto& folder : {std::filesystem::path(name), std::filesystem::path(root) / name}) {
+    std::error_code unreadable;
+    if (std::filesystem::is_directory(folder, unreadable) && !train::find_runs(folder).empty()) return folder;
+  }
+  return std::nullopt;
+}
+
+struct Chosen {
+  std::vector<report::RunSummary> runs;
+  std::vector<std::string> left_out;  ///< sentences on damaged runs in folders
+  bool has_folder = false;
+};
+
+// To be sorted by; runs that differ only in the seed stand together.
+std::vector<report::Value> values_of(const train::Recipe& recipe) {
+  std::vector<report::Value> values;
+  for (const auto& [name, cell] : report::recipe_values(recipe))
+    if (name != "seed" && name != "title") values.push_back(cell.value);
+  values.emplace_back(recipe.seed);
+  return values;
+}
+
+Chosen choose(const CompareArguments& arguments) {
+  Chosen chosen;
+  std::vector<std::string> names;  // every run by its own name, as long as there is no folder
+  for (const auto& name : arguments.runs) {
+    const auto folder = folder_of_runs(name, arguments.root);
+    if (!folder) {
+      names.push_back(name);
+      continue;
+    }
+    chosen.has_folder = true;
+    auto runs = report::summarise_all(*folder);
+    std::erase_if(runs, [&](const report::RunSummary& run) {
+      if (run.state != report::RunState::damaged) return false;
+      chosen.left_out.push_back(fmt::format("{} is left out: {}", run.name, run.problem));
+      return true;
+    });
+    // By their values: 1e-4, 1e-3, 0.01, which is not the order of their names.
+    std::stable_sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) {
+      return values_of(a.recipe.value()) < values_of(b.recipe.value());
+    });
+    const auto prefix = arguments.runs.size() == 1 ? "" : fmt::format("{}/", folder->filename().string());
+    for (auto& run : runs) {
+      run.name = prefix + run.name;
+      chosen.runs.push_back(std::move(run));
+    }
+  }
+  for (auto& run : report::named_runs(names, arguments.root)) chosen.runs.push_back(std::move(run));
+  for (auto run = chosen.runs.begin(); run != chosen.runs.end(); ++run)
+    if (std::any_of(chosen.runs.begin(), run, [&](const report::RunSummary& other) {
+          std::error_code unreadable;
+          return std::filesystem::equivalent(other.folder, run->folder, unreadable);
+        }))
+      throw UsageError(fmt::format("the run '{}' is given twice; leave one out.", run->name));
+  return chosen;
+}
+
+constexpr std::size_t kMostColumns = 4;
+
+// Means over the seeds where they are asked for, and where many runs are easier to read so.
+report::Comparison comparison_of(const CompareArguments& arguments, const Chosen& chosen, bool are_rows) {
+  if (arguments.by_seed || !are_rows)
+    return report::compare(chosen.runs, arguments.by_seed, arguments.baseline);
+  try {
+    report::compare(chosen.runs, true);
+  } catch (const UsageError&) {
+    return report::compare(chosen.runs, false, arguments.baseline);  // a seed comes twice
+  }
+  return report::compare(chosen.runs, true, arguments.baseline);
+}
+
+void check_pictures(const CompareArguments& arguments) {
+  const auto check = [](const std::string& name, const char* option, const char* end) {
+    if (name.empty()) return;
+    if (std::filesystem::path(name).extension() != end)
+      throw UsageError(fmt::format("{} {}: let the name end in {}.", option, base::in_quotes(name), end));
+    report::check_picture_file(name);
+    output_target(name, option);
+  };
+  check(arguments.svg, "--svg", ".svg");
+  check(arguments.png, "--png", ".png");
+}
+
 void compare_now(const CompareArguments& arguments) {
   if (arguments.generalisation) return correlate_now(arguments);
-  if (arguments.runs.size() < 2)
+  check_pictures(arguments);
+  const auto chosen = choose(arguments);
+  if (chosen.runs.size() < 2)
     throw UsageError("compare needs at least two runs; 'sadam runs' lists those there are.");
-  const auto comparison =
-      report::compare(report::named_runs(arguments.runs, arguments.root), arguments.by_seed);
+  const bool wants_rows =
+      chosen.has_folder || chosen.runs.size() > kMostColumns || !arguments.baseline.empty();
+  const auto comparison = comparison_of(arguments, chosen, wants_rows);
+  const bool are_rows =
+      !arguments.columns && (chosen.has_folder || !arguments.baseline.empty() ||
+                             comparison.entrants.size() > kMostColumns || (wants_rows && !arguments.by_seed));
   if (arguments.json)
     std::cout << to_json(comparison);
   else if (arguments.csv)
     std::cout << to_csv(comparison);
   else
-    std::cout << to_text(comparison, output_width());
+    std::cout << (are_rows ? to_text_rows(comparison, output_width()) : to_text(comparison, output_width()));
   std::cout.flush();
-  for (const auto& warning : comparison.warnings)
-    std::cerr << fmt::format("sadam: {}\n", base::printable(warning));
+  for (const auto& picture : {arguments.svg, arguments.png})
+    if (!picture.empty()) write_picture(picture, to_chart(comparison));
+  for (const auto* sentences : {&chosen.left_out, &comparison.warnings})
+    for (const auto& sentence : *sentences)
+      std::cerr << fmt::format("sadam: {}\n", base::printable(sentence));
 }
 
 }  // namespace
@@ -85,10 +199,20 @@ void compare_now(const CompareArguments& arguments) {
 void add_compare(CLI::App& app) {
   auto arguments = std::make_shared<CompareArguments>();
   auto& command = add_command(app, "compare", kCompareHelp);
-  command.add_option("runs", arguments->runs, "Runs, each by its path or by its name below --root")
+  command
+      .add_option("runs", arguments->runs,
+                  "Runs, and folders of runs, each by its path or by its name below --root")
       ->type_name("RUN");
   add_root_option(command, arguments->root, "Folder in which names are looked up");
   command.add_flag("--by-seed", arguments->by_seed, "Mean ± deviation of runs that differ only in the seed");
+  command.add_flag("--columns", arguments->columns, "A column for each of many runs too, with all results");
+  command
+      .add_option("--baseline", arguments->baseline,
+                  "The row or run that the others are compared with, seed by seed; else the first")
+      ->type_name("NAME");
+  command.add_option("--svg", arguments->svg, "Draws the curves of all runs into this file")
+      ->type_name("FILE");
+  command.add_option("--png", arguments->png, "The same as a PNG")->type_name("FILE");
   command.add_flag("--generalisation", arguments->generalisation,
                    "Correlation of instability with the gap between test and training loss");
   auto* csv = command.add_flag("--csv", arguments->csv, "Comma-separated values, a column a run");

@@ -30,6 +30,8 @@ paper lacks. Run it again to see the table: nothing is trained twice.
       pictures of the runs of table1
   sadam reproduce figures
       the paper's Figures 1 to 3, in a second
+  sadam reproduce table1 -j 4
+      four runs at once
   sadam reproduce my-table.toml
       a table of your own; see docs/tables.md
 
@@ -79,8 +81,9 @@ void reproduce_table(const ReproduceArguments& arguments) {
     return print(plan, arguments, {});
   }
   const StopSignal stop;
-  ProgressOutput output(arguments.quiet);
-  const auto execution = execute(plan, output.progress, StopSignal::flag(), output.lines);
+  ProgressOutput output(arguments.quiet || arguments.jobs.is_worker());
+  const auto execution = execute(plan, output.options(arguments.jobs));
+  if (arguments.jobs.is_worker()) return conclude(execution, arguments.jobs);
   if (execution.unavailable.size() == plan.table.columns.size())
     throw Error(fmt::format("nothing could be run: {}", execution.unavailable.begin()->second));
   print(plan, arguments, execution.unavailable);
@@ -88,10 +91,7 @@ void reproduce_table(const ReproduceArguments& arguments) {
     std::cout.flush();
     std::cerr << '\n' << sentence << '\n';
   }
-  if (execution.stopped) {
-    std::cerr << "Stopped and saved; the same command goes on.\n";
-    throw Interrupted();
-  }
+  conclude(execution, arguments.jobs);
 }
 
 }  // namespace
@@ -102,6 +102,17 @@ std::string about_elsewhere(const reproduce::Execution& execution) {
       "Another process is working on what is still missing ({}): the same command shows it when that has "
       "ended.",
       fmt::join(execution.elsewhere, "; "));
+}
+
+void conclude(const reproduce::Execution& execution, const JobOptions& jobs) {
+  if (execution.stopped) {
+    if (!jobs.is_worker()) std::cerr << "Stopped and saved; the same command goes on.\n";
+    throw Interrupted();
+  }
+  const auto& failures = execution.failures;
+  if (failures.empty()) return;
+  const auto others = failures.size() == 1 ? "" : fmt::format(" (and {} more, above)", failures.size() - 1);
+  throw Error(fmt::format("{}{}", failures.front(), others));
 }
 
 void add_reproduce(CLI::App& app) {
@@ -132,6 +143,7 @@ void add_reproduce(CLI::App& app) {
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
   add_device_options(command, request.set);
+  arguments->jobs.add_to(command);
   auto* const none = command.add_flag("--no-controls", arguments->no_controls, "Leaves the controls out");
   command.add_option("--controls", arguments->controls, "Only these controls, such as matched,cosine")
       ->delimiter(',')

@@ -1,4 +1,5 @@
-// What `sadam reproduce` was told, and where it says how far it is. Private to its three files.
+// What `sadam reproduce` was told, and where it and the grids of `sadam train` say how far they are. Private
+// to their files.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments.h"
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
 #include "reproduce/table_recipe.h"
@@ -18,6 +20,7 @@ struct ReproduceArguments {
   reproduce::Request request;  ///< all but what stands below
   std::vector<std::string> seeds;
   std::int64_t epochs = 0;
+  JobOptions jobs;
   bool no_controls = false;
   std::vector<std::string> controls;
   bool plan_only = false;
@@ -39,18 +42,41 @@ struct ReproduceArguments {
   }
 };
 
-/// How far it is goes to the standard error, or nowhere if it is to be quiet.
+/// How far it is goes to the standard error, or nowhere if it is to be quiet. `brief`: a line a run.
 struct ProgressOutput {
-  explicit ProgressOutput(bool quiet)
+  explicit ProgressOutput(bool quiet, bool brief = false)
       : lines(quiet ? nullptr : std::cerr.rdbuf()),
-        progress(std::cerr, train::progress_on_stderr(quiet)) {}
+        shown(options_for(quiet, brief)),
+        progress(std::cerr, shown) {}
 
-  std::ostream lines;        ///< which run is next
+  reproduce::ExecuteOptions options(const JobOptions& jobs) {
+    return {.progress = progress,
+            .stop = StopSignal::flag(),
+            .out = lines,
+            .live = shown.style == train::ProgressStyle::live,
+            .brief = shown.brief,
+            .jobs = jobs.jobs,
+            .worker = jobs.worker};
+  }
+
+  std::ostream lines;  ///< which run is next
+  train::ProgressOptions shown;
   train::Progress progress;  ///< within a run; warnings are seen all the same
+
+ private:
+  static train::ProgressOptions options_for(bool quiet, bool brief) {
+    auto options = train::progress_on_stderr(quiet);
+    options.brief = brief;
+    return options;
+  }
 };
 
 /// What becomes of runs that another process has, as a sentence; "" if there are none.
 std::string about_elsewhere(const reproduce::Execution& execution);
+
+/// Ends the command as the runs ended: throws Interrupted where they were stopped, and an Error where some of
+/// them failed.
+void conclude(const reproduce::Execution& execution, const JobOptions& jobs);
 
 /// `sadam reproduce curves`.
 void reproduce_curves(const ReproduceArguments& arguments);

@@ -24,12 +24,12 @@ struct Drawing {
 };
 
 // Trains what the figures lack, one after the other, until told to stop.
-void execute_all(std::vector<Drawing>& drawings, bool quiet) {
+void execute_all(std::vector<Drawing>& drawings, const ReproduceArguments& arguments) {
   const StopSignal stop;
-  ProgressOutput output(quiet);
+  ProgressOutput output(arguments.quiet || arguments.jobs.is_worker());
   for (auto& drawing : drawings) {
     output.lines << drawing.figure.recipe.title << ": ";
-    drawing.execution = execute(drawing.figure.plan, output.progress, StopSignal::flag(), output.lines);
+    drawing.execution = execute(drawing.figure.plan, output.options(arguments.jobs));
     if (drawing.execution.stopped) return;
   }
 }
@@ -78,10 +78,17 @@ void reproduce_curves(const ReproduceArguments& arguments) {
   for (const auto& drawing : drawings)
     check_same_recipes(drawing.figure.plan,
                        arguments.show ? reproduce::Purpose::show : reproduce::Purpose::train);
-  if (!arguments.show) execute_all(drawings, arguments.quiet);
+  if (!arguments.show) execute_all(drawings, arguments);
+  if (arguments.jobs.is_worker()) {
+    for (const auto& drawing : drawings) conclude(drawing.execution, arguments.jobs);
+    return;
+  }
 
-  const bool stopped = std::any_of(drawings.begin(), drawings.end(),
-                                   [](const Drawing& drawing) { return drawing.execution.stopped; });
+  Execution all;
+  for (const auto& [figure, execution, curves] : drawings) {
+    all.stopped = all.stopped || execution.stopped;
+    all.failures.insert(all.failures.end(), execution.failures.begin(), execution.failures.end());
+  }
   // What is meant for another program stands alone on the standard output.
   const bool for_programs = arguments.csv || arguments.json;
   auto& out = for_programs ? std::cerr : std::cout;
@@ -100,15 +107,15 @@ void reproduce_curves(const ReproduceArguments& arguments) {
     left_out.push_back(fmt::format("{} is left out: {}", drawing.figure.recipe.title,
                                    why_empty(drawing, arguments.request.root)));
   }
-  if (drawn.empty() && !stopped) throw Error(elsewhere.empty() ? left_out.front() : elsewhere.front());
-  if (!stopped)
+  if (drawn.empty() && !all.stopped) {
+    conclude(all, arguments.jobs);
+    throw Error(elsewhere.empty() ? left_out.front() : elsewhere.front());
+  }
+  if (!all.stopped)
     for (const auto& sentence : left_out) out << '\n' << sentence << '\n';
   if (for_programs) print_points(drawn, arguments.json);
   for (const auto& sentence : elsewhere) std::cerr << '\n' << sentence << '\n';
-  if (stopped) {
-    std::cerr << "Stopped and saved; the same command goes on.\n";
-    throw Interrupted();
-  }
+  conclude(all, arguments.jobs);
 }
 
 }  // namespace sadam::cli

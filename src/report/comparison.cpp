@@ -8,12 +8,15 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sadam/error.h>
 
 #include "base/quantities.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "report/recipe_values.h"
 #include "report/statistics.h"
+#include "train/recipe/short_name.h"
 #include "train/recipe/source.h"
 
 namespace sadam::report {
@@ -65,6 +68,12 @@ std::string common_name(const std::vector<RunSummary>& runs) {
 }
 
 /// A seed that counts twice makes the deviation smaller than it is.
+bool seeds_differ(const std::vector<RunSummary>& runs) {
+  std::set<std::int64_t> seeds;
+  for (const auto& run : runs) seeds.insert(run.recipe->seed);
+  return seeds.size() == runs.size();
+}
+
 void check_seeds_differ(const std::vector<RunSummary>& runs) {
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
@@ -92,18 +101,36 @@ std::vector<Entrant> single_entrants(std::vector<RunSummary> runs) {
   return entrants;
 }
 
-std::vector<Entrant> group_by_seed(std::vector<RunSummary> runs) {
+// What decides nothing about the results, or only how they are rounded.
+train::Recipe without_machine(train::Recipe recipe) {
+  recipe.data.root.clear();
+  recipe.train.threads = 0;
+  recipe.train.checkpoint_every = 0;
+  return recipe;
+}
+
+template <class Key>
+std::vector<Entrant> groups_with(const std::vector<RunSummary>& runs, const Key& key_of) {
   std::vector<train::Recipe> keys;
   std::vector<Entrant> groups;
-  for (auto& run : runs) {
-    auto key = without_seed(run.recipe.value());
+  for (const auto& run : runs) {
+    auto key = key_of(run.recipe.value());
     const auto at = static_cast<std::size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
     if (at == keys.size()) {
       keys.push_back(std::move(key));
       groups.emplace_back();
     }
-    groups[at].runs.push_back(std::move(run));
+    groups[at].runs.push_back(run);
   }
+  return groups;
+}
+
+std::vector<Entrant> group_by_seed(const std::vector<RunSummary>& runs) {
+  auto groups =
+      groups_with(runs, [](const train::Recipe& recipe) { return without_machine(without_seed(recipe)); });
+  if (!std::all_of(groups.begin(), groups.end(),
+                   [](const Entrant& group) { return seeds_differ(group.runs); }))
+    groups = groups_with(runs, without_seed);
   for (auto& group : groups) {
     check_seeds_differ(group.runs);
     group.name = common_name(group.runs);
@@ -158,6 +185,39 @@ std::vector<Difference> differences_between(const std::vector<Entrant>& entrants
     if (differ(row.cells)) differences.push_back(std::move(row));
   }
   return differences;
+}
+
+// By the fields that differ, as far as they are about the experiment.
+void add_labels(std::vector<Entrant>& entrants, const std::vector<Difference>& differences, bool by_seed) {
+  for (std::size_t i = 0; i < entrants.size(); ++i) {
+    std::vector<std::string> parts;
+    for (const auto& difference : differences) {
+      const auto* const row = train::find_row(difference.field);
+      if (row == nullptr || !describes_experiment(*row) || difference.field == "control.run") continue;
+      if (by_seed && difference.field == "seed") continue;
+      if (!std::holds_alternative<std::monostate>(difference.cells[i].value))
+        parts.push_back(short_text(*row, *entrants[i].runs.front().recipe, train::Join::label));
+    }
+    entrants[i].label = fmt::format("{}", fmt::join(parts, " "));
+  }
+  std::set<std::string> labels;
+  for (const auto& entrant : entrants) labels.insert(entrant.label);
+  if (labels.size() == entrants.size() && labels.count("") == 0) return;
+  for (auto& entrant : entrants) entrant.label = entrant.name;
+}
+
+std::size_t baseline_named(const std::vector<Entrant>& entrants, const std::string& name) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < entrants.size(); ++i) {
+    const auto& entrant = entrants[i];
+    if (name == entrant.name || name == entrant.label ||
+        std::any_of(entrant.runs.begin(), entrant.runs.end(),
+                    [&](const RunSummary& run) { return run.name == name; }))
+      return i;
+    names.push_back(entrant.label);
+  }
+  throw UsageError(
+      fmt::format("--baseline {}: none of these is called so{}", name, base::suggestion(name, names)));
 }
 
 std::function<std::string(double)> digits(int count) {
@@ -220,6 +280,23 @@ std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
   return results;
 }
 
+std::vector<Measure> paired_of(const Comparison& comparison) {
+  const auto points = [](double value) { return fmt::format("{:+.2f}", value); };
+  std::vector<Measure> measures = {{"best", "best, points", points, {}, false},
+                                   {"last", "last, points", points, {}, false}};
+  const auto& base = comparison.entrants[comparison.baseline].runs;
+  for (const auto& entrant : comparison.entrants) {
+    const bool is_base = &entrant == &comparison.entrants[comparison.baseline];
+    const auto add = [&](Measure& measure, std::optional<double> RunSummary::*accuracy) {
+      measure.values.push_back(is_base ? std::vector<double>()
+                                       : differences_by_seed(entrant.runs, base, accuracy));
+    };
+    add(measures[0], &RunSummary::best_accuracy);
+    add(measures[1], &RunSummary::last_accuracy);
+  }
+  return measures;
+}
+
 std::vector<Measure> accuracy_of(const std::vector<Entrant>& entrants) {
   std::set<std::int64_t> epochs;
   for (const auto& entrant : entrants)
@@ -240,17 +317,22 @@ std::vector<Measure> accuracy_of(const std::vector<Entrant>& entrants) {
 }
 
 std::vector<std::string> warnings_about(const std::vector<Entrant>& entrants) {
+  constexpr std::size_t kFew = 8;  // more are counted instead of named
   std::vector<std::string> warnings;
+  std::vector<std::string> unfinished;
   for (const auto& entrant : entrants) {
     for (const auto& run : entrant.runs) {
       if (!run.problem.empty()) warnings.push_back(run.problem);
       if (run.state == RunState::finished) continue;
-      warnings.push_back(
+      unfinished.push_back(
           fmt::format("{} is {} after {} of {}: its numbers are not final.", run.name,
                       run.state == RunState::running ? "still running" : "stopped", run.epochs_done,
                       base::counted(static_cast<std::uint64_t>(run.recipe->train.epochs), "epoch")));
     }
   }
+  if (unfinished.size() > kFew)
+    unfinished = {fmt::format("{} runs are not finished: their numbers are not final.", unfinished.size())};
+  warnings.insert(warnings.end(), unfinished.begin(), unfinished.end());
   std::vector<const RunSummary*> runs;
   for (const auto& entrant : entrants)
     for (const auto& run : entrant.runs) runs.push_back(&run);
@@ -260,16 +342,38 @@ std::vector<std::string> warnings_about(const std::vector<Entrant>& entrants) {
 
 }  // namespace
 
-Comparison compare(std::vector<RunSummary> runs, bool by_seed) {
+Comparison compare(std::vector<RunSummary> runs, bool by_seed, const std::string& baseline) {
   Comparison result;
   result.by_seed = by_seed;
-  result.entrants = by_seed ? group_by_seed(std::move(runs)) : single_entrants(std::move(runs));
+  result.entrants = by_seed ? group_by_seed(runs) : single_entrants(std::move(runs));
   if (result.entrants.empty()) return result;
   result.differences = differences_between(result.entrants);
+  add_labels(result.entrants, result.differences, by_seed);
+  if (!baseline.empty()) result.baseline = baseline_named(result.entrants, baseline);
   result.results = results_of(result.entrants);
   result.accuracy = accuracy_of(result.entrants);
+  result.paired = paired_of(result);
   result.warnings = warnings_about(result.entrants);
   return result;
+}
+
+std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const std::vector<RunSummary>& b,
+                                        std::optional<double> RunSummary::*accuracy) {
+  std::vector<double> values;
+  for (const auto& run : a)
+    for (const auto& other : b)
+      if (run.recipe && other.recipe && run.recipe->seed == other.recipe->seed &&
+          run.epochs_done == other.epochs_done && run.*accuracy && other.*accuracy)
+        values.push_back(100 * (*(run.*accuracy) - *(other.*accuracy)));
+  return values;
+}
+
+Cell difference_cell(const std::vector<double>& values) {
+  if (values.empty()) return {};
+  auto text = fmt::format("{:+.2f}", mean(values));
+  if (const auto spread = deviation(values))
+    text += fmt::format(" ± {:.2f}", *spread / std::sqrt(static_cast<double>(values.size())));
+  return {mean(values), text};
 }
 
 TextTable generalisation(const std::vector<RunSummary>& runs) {

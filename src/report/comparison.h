@@ -1,10 +1,13 @@
 // What `sadam compare` shows: what differs in the recipes, and what came of it.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "report/line_chart.h"
 #include "report/run_summary.h"
 #include "report/text_table.h"
 
@@ -13,6 +16,8 @@ namespace sadam::report {
 /// A run, or runs that differ in nothing but the seed.
 struct Entrant {
   std::string name;
+  std::string
+      label;  ///< by the fields that differ: "adamw lr=1e-3"; the name where these do not tell all apart
   std::vector<RunSummary> runs;  ///< at least one, each with a recipe
 };
 
@@ -37,15 +42,27 @@ struct Comparison {
   bool by_seed = false;
   std::vector<Difference> differences;
   std::vector<Measure> results;
-  std::vector<Measure> accuracy;      ///< per cent on the test set, a measure an epoch
+  std::vector<Measure> accuracy;  ///< per cent on the test set, a measure an epoch
+  std::size_t baseline = 0;       ///< the entrant that the others are compared with, seed by seed
+  std::vector<Measure> paired;    ///< best and last accuracy less the baseline's, in points, a value a pair
   std::vector<std::string> warnings;  ///< sentences: what is not finished, cut short, or went wrong
 };
 
 /// The runs must have recipes, as those from named_runs() have. With `by_seed`, runs whose recipes are equal
-/// but for seed and title are one entrant, in the order in which they come. A `matched` or `shuffled` control
-/// follows the S-Adam run of its own seed: two of them belong together if those runs do. Throws a UsageError
-/// that names the two runs if a seed comes twice in an entrant.
-Comparison compare(std::vector<RunSummary> runs, bool by_seed);
+/// but for seed and title are one entrant, in the order in which they come; so are those that differ in
+/// data.root, train.threads and train.checkpoint_every, unless a seed would come twice. A `matched` or
+/// `shuffled` control follows the S-Adam run of its own seed: two of them belong together if those runs do.
+/// Throws a UsageError that names the two runs if a seed comes twice in an entrant. `baseline` is the name of
+/// an entrant or of a run, or a label; "" for the first entrant. Throws a UsageError for any other.
+Comparison compare(std::vector<RunSummary> runs, bool by_seed, const std::string& baseline = "");
+
+/// Runs of one seed start from the same weights and see the same batches: what those of `a` are above those
+/// of `b`, in points, for each seed that both have and that have come equally far.
+std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const std::vector<RunSummary>& b,
+                                        std::optional<double> RunSummary::*accuracy);
+
+/// "+1.20 ± 0.35": the mean and its standard error; without it for a single value, and nothing for none.
+Cell difference_cell(const std::vector<double>& values);
 
 /// Whether unstable runs generalise worse: the rank correlation, over runs, of what was measured along the
 /// way (mean ρ, mean brake, chattering) with the gap between test and training loss in the last epoch. A row
@@ -54,9 +71,15 @@ TextTable generalisation(const std::vector<RunSummary>& runs);
 
 /// One table: recipes, results, accuracies. `width` as for tables.
 std::string to_text(const Comparison& comparison, std::size_t width = 0);
-/// The same, a column an entrant; with `by_seed` two more: deviations, and how many runs each is of.
+/// For many entrants: a row each, with the difference to the baseline. `width` as for tables.
+std::string to_text_rows(const Comparison& comparison, std::size_t width = 0);
+/// All of it, a column an entrant; with `by_seed` two more: deviations, and how many runs each is of.
 std::string to_csv(const Comparison& comparison);
 /// An array with an object for each entrant.
 std::string to_json(const Comparison& comparison);
+
+/// Test accuracy and training loss by epoch: a line an entrant, its mean where it has several runs, and these
+/// as thin lines.
+LineChart to_chart(const Comparison& comparison);
 
 }  // namespace sadam::report

@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 
+#include "base/text.h"
 #include "report/comparison.h"
 #include "report/statistics.h"
 
@@ -53,6 +58,23 @@ void add_measures(TextTable& table, const std::vector<Measure>& measures) {
   }
 }
 
+// Seed by seed, where there are pairs enough for an error.
+void add_differences(TextTable& table, const Comparison& comparison) {
+  if (!comparison.by_seed) return;
+  const auto has_error = [](const Measure& measure) {
+    return std::any_of(measure.values.begin(), measure.values.end(),
+                       [](const auto& values) { return values.size() > 1; });
+  };
+  if (!std::any_of(comparison.paired.begin(), comparison.paired.end(), has_error)) return;
+  add_blank(table);
+  for (const auto& measure : comparison.paired) {
+    std::vector<Cell> row = {
+        fmt::format("{}, less {}", measure.title, comparison.entrants[comparison.baseline].name)};
+    for (const auto& values : measure.values) row.push_back(difference_cell(values));
+    table.add(std::move(row));
+  }
+}
+
 }  // namespace
 
 std::string to_text(const Comparison& comparison, std::size_t width) {
@@ -77,8 +99,57 @@ std::string to_text(const Comparison& comparison, std::size_t width) {
     table.add(std::move(row));
   }
   add_measures(table, comparison.results);
+  add_differences(table, comparison);
   add_measures(table, comparison.accuracy);
   return to_text(table, width);
+}
+
+std::string to_text_rows(const Comparison& comparison, std::size_t width) {
+  const auto find = [&](std::string_view key) -> const Measure& {
+    return *std::find_if(comparison.results.begin(), comparison.results.end(),
+                         [&](const Measure& measure) { return measure.key == key; });
+  };
+  const auto& best = find("best");
+  const auto& last = find("last");
+  const auto& time = find("time");
+  const auto& difference = comparison.paired.front();
+  TextTable table;
+  table.columns = {{"label", ""},
+                   {"count", "n", Align::right},
+                   {"best", "best, %", Align::right},
+                   {"last", "last, %", Align::right},
+                   {"difference", "difference", Align::right},
+                   {"pairs", "pairs", Align::right},
+                   {"time", "time", Align::right}};
+  for (std::size_t i = 0; i < comparison.entrants.size(); ++i) {
+    const auto& pairs = difference.values[i];
+    const auto& times = time.values[i];
+    table.add({comparison.entrants[i].label, count_cell(best.values[i]), measure_cell(best, i),
+               measure_cell(last, i), i == comparison.baseline ? Cell("base") : difference_cell(pairs),
+               i == comparison.baseline ? Cell("") : count_cell(pairs),
+               times.empty() ? Cell() : Cell(mean(times), time.format(mean(times)))});
+  }
+  // What is least needed goes first where there is little room.
+  auto text = to_text(table);
+  const auto is_too_wide = [&] {
+    return width > 0 && base::display_width(text.substr(0, text.find('\n'))) > width;
+  };
+  for (std::size_t left = 2; left > 0 && is_too_wide(); --left) {
+    table.columns.pop_back();
+    for (auto& row : table.rows) row.pop_back();
+    text = to_text(table);
+  }
+  if (is_too_wide()) text = to_text(table, width);
+  const auto& base = comparison.entrants[comparison.baseline].label;
+  const auto note =
+      comparison.by_seed
+          ? fmt::format(
+                "Means ± deviations of n runs that differ only in the seed. Difference: best accuracy "
+                "less that of '{}', in points, seed by seed, ± its standard error.",
+                base)
+          : fmt::format("Difference: best accuracy less that of '{}', in points, where the seed is the same.",
+                        base);
+  return fmt::format("{}\n{}\n", text, wrapped(note, width > 0 ? width : 80));
 }
 
 std::string to_csv(const Comparison& comparison) {
@@ -112,6 +183,12 @@ std::string to_csv(const Comparison& comparison) {
   };
   add_all("result", comparison.results);
   add_all("accuracy", comparison.accuracy);
+  if (comparison.by_seed)
+    for (const auto& measure : comparison.paired)
+      add("difference", measure.key, [&](std::size_t i) {
+        const auto& values = measure.values[i];
+        return std::array{difference_cell(values), deviation_cell(values), count_cell(values)};
+      });
   return to_csv(table);
 }
 
@@ -119,7 +196,10 @@ std::string to_json(const Comparison& comparison) {
   auto array = Json::array();
   for (std::size_t i = 0; i < comparison.entrants.size(); ++i) {
     const auto& entrant = comparison.entrants[i];
-    Json object = {{"name", entrant.name}, {"seeds", seeds_of(entrant)}, {"runs", Json::array()}};
+    Json object = {{"name", entrant.name},
+                   {"label", entrant.label},
+                   {"seeds", seeds_of(entrant)},
+                   {"runs", Json::array()}};
     for (const auto& run : entrant.runs)
       object["runs"].push_back({{"folder", run.folder.string()}, {"state", to_string(run.state)}});
     auto& recipe = object["recipe"] = Json::object();
@@ -137,9 +217,73 @@ std::string to_json(const Comparison& comparison) {
     };
     add("result", comparison.results);
     add("accuracy", comparison.accuracy);
+    if (comparison.by_seed) {
+      auto& differences = object["difference"] = Json::object();
+      differences["less"] = comparison.entrants[comparison.baseline].name;
+      for (const auto& measure : comparison.paired) {
+        const auto& values = measure.values[i];
+        const auto spread = deviation(values);
+        auto& each = differences[measure.key] = Json::object();
+        each["mean"] = json_value(difference_cell(values).value);
+        each["error"] =
+            spread ? Json(*spread / std::sqrt(static_cast<double>(values.size()))) : Json(nullptr);
+        each["pairs"] = values.size();
+      }
+    }
     array.push_back(std::move(object));
   }
   return write_json(array);
+}
+
+// ---- as a picture -----------------------------------------------------------------------------------------
+
+namespace {
+
+// The colours come first; when all are taken, they come again with dashes.
+LineStyle style_of(std::size_t entrant) {
+  constexpr std::array kStrokes = {Stroke::solid, Stroke::dashed, Stroke::dotted, Stroke::dash_dotted};
+  return {entrant % kPalette.size(), kStrokes[entrant / kPalette.size() % kStrokes.size()]};
+}
+
+ChartPanel panel_of(const Comparison& comparison, const char* title, const char* y_title,
+                    double train::EpochEvent::*field, double scale) {
+  ChartPanel panel{title, "epoch", y_title, {}};
+  for (std::size_t i = 0; i < comparison.entrants.size(); ++i) {
+    const auto& entrant = comparison.entrants[i];
+    std::map<std::int64_t, std::vector<double>> by_epoch;
+    for (const auto& run : entrant.runs) {
+      ChartSeries series{run.name, style_of(i), {}, Ink::thin};
+      for (const auto& epoch : run.epochs) {
+        by_epoch[epoch.epoch].push_back(scale * epoch.*field);
+        series.points.push_back({static_cast<double>(epoch.epoch), scale * epoch.*field, std::nullopt});
+      }
+      if (entrant.runs.size() > 1) panel.series.push_back(std::move(series));
+    }
+    ChartSeries middle{entrant.label, style_of(i), {}};
+    for (const auto& [epoch, values] : by_epoch)
+      middle.points.push_back({static_cast<double>(epoch), mean(values), std::nullopt});
+    panel.series.push_back(std::move(middle));
+  }
+  return panel;
+}
+
+}  // namespace
+
+LineChart to_chart(const Comparison& comparison) {
+  LineChart chart;
+  chart.title = "Test accuracy and training loss by epoch";
+  const bool has_means = std::any_of(comparison.entrants.begin(), comparison.entrants.end(),
+                                     [](const Entrant& entrant) { return entrant.runs.size() > 1; });
+  if (has_means) chart.subtitle = "Broad: means over the seeds; thin: each run";
+  chart.legend.emplace_back();
+  for (std::size_t i = 0; i < comparison.entrants.size(); ++i)
+    chart.legend.back().push_back({comparison.entrants[i].label, style_of(i)});
+  chart.across = 2;
+  chart.panels.push_back(
+      panel_of(comparison, "test accuracy", "test accuracy, %", &train::EpochEvent::test_accuracy, 100));
+  chart.panels.push_back(
+      panel_of(comparison, "training loss", "training loss", &train::EpochEvent::train_loss, 1));
+  return chart;
 }
 
 }  // namespace sadam::report

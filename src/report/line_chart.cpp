@@ -73,13 +73,13 @@ void draw_curve(SvgPage& page, const ChartSeries& series, const Frame& frame) {
       const auto& [x, y, deviation] = stretch[i];
       if (stretch.size() > 1) line += frame.go(i == 0 ? 'M' : 'L', x, y);
       // A line through a single point cannot be seen.
-      if (series.style.stroke == Stroke::solid || stretch.size() == 1) {
+      if (series.ink == Ink::line && (series.style.stroke == Stroke::solid || stretch.size() == 1)) {
         dots += frame.go('M', x, y);
         dots += marker(series.style);
       }
     }
   });
-  page.path(line_class(series.style), line, series.name);
+  page.path(line_class(series.style, series.ink), line, series.name);
   page.path("dots " + colour_class(series.style), dots, series.name);
 }
 
@@ -89,9 +89,13 @@ void draw_panel(SvgPage& page, const ChartPanel& panel, const Frame& frame) {
   // What matters most comes last, so that it lies on top.
   for (const auto& series : panel.series)
     if (series.style.stroke == Stroke::solid) draw_band(page, series, frame);
+  const auto is_thin = [](const ChartSeries& series) { return series.ink == Ink::thin; };
+  for (const auto& series : panel.series)
+    if (is_thin(series)) draw_curve(page, series, frame);
   for (const bool solid : {false, true})
     for (const auto& series : panel.series)
-      if ((series.style.stroke == Stroke::solid) == solid) draw_curve(page, series, frame);
+      if (!is_thin(series) && (series.style.stroke == Stroke::solid) == solid)
+        draw_curve(page, series, frame);
   page.frame(frame);
   page.add("</g>");
 }
@@ -100,7 +104,7 @@ double plot_height(std::size_t across) { return across <= 1 ? 320 : across == 2 
 
 }  // namespace
 
-std::string to_svg(const LineChart& chart) {
+std::string to_svg(const LineChart& chart, PageColours colours) {
   SvgPage page;
   double top = kOuterMargin;
   if (!chart.title.empty()) page.text(kOuterMargin, top += 12, chart.title, "heading");
@@ -120,7 +124,7 @@ std::string to_svg(const LineChart& chart) {
   }
   const auto rows = (chart.panels.size() + across - 1) / across;
   const double bottom = top + static_cast<double>(rows) * cell_height + 4;
-  return page.finish(kChartWidth, bottom, chart.title);
+  return page.finish(kChartWidth, bottom, chart.title, colours);
 }
 
 AxisRange x_range(const ChartPanel& panel) {

@@ -20,6 +20,7 @@ struct ChartSeries {
   std::string name;  ///< what a browser shows when the pointer rests on the curve
   LineStyle style;   ///< solid: with a marker at every point, and a band where there are deviations
   std::vector<ChartPoint> points;  ///< from left to right
+  Ink ink = Ink::line;             ///< thin: without markers, below the others
 };
 
 /// The axes fit the series; a quantity that is never negative has an axis that is never negative.
@@ -39,7 +40,7 @@ struct LineChart {
 };
 
 /// The whole file. The same chart gives the same bytes; any text is fit for XML.
-std::string to_svg(const LineChart& chart);
+std::string to_svg(const LineChart& chart, PageColours colours = PageColours::as_reader);
 
 /// What the series need and a small margin; never empty.
 AxisRange x_range(const ChartPanel& panel);

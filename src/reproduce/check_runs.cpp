@@ -23,10 +23,12 @@ namespace sadam::reproduce {
 namespace {
 
 // "mine.toml:14, small/wide: ", or "mine.toml, small/wide: " where no line sets the field (such as
-// "data.name"; "" where there is no single one); "" where the command line sets it.
+// "data.name"; "" where there is no single one); "" where the command line sets it, or the run of a grid.
 std::string place_of(const Plan& plan, const PlannedRun& run, const std::string& field) {
   const auto where = run.source->where(field);
-  if (where.starts_with("--")) return "";
+  const bool is_grid = plan.table.columns[run.column].key.empty();
+  if (where.starts_with("--") || (is_grid && where.empty()))
+    return is_grid && field != "data.name" ? fmt::format("{}: ", run.cell(plan.table)) : "";
   return fmt::format("{}, {}: ", where.empty() ? plan.table.origin : where, run.cell(plan.table));
 }
 
@@ -189,14 +191,15 @@ void check_same_recipe(const PlannedRun& run, Purpose purpose) {
       purpose == Purpose::show
           ? fmt::format("repeat the options that it was made with ({}), or choose another --root.",
                         options_for(differences))
-          : "choose another --root, or remove it.";
+          : fmt::format("choose another {}, or remove it.", purpose == Purpose::sweep ? "--name" : "--root");
   throw UsageError(fmt::format("{} was made with {} = {}, and now {} is asked for: {}", run.folder.string(),
                                first.field, first.first, first.second, way_out));
 }
 
 void check_same_recipes(const Plan& plan, Purpose purpose) {
+  const bool is_grid = plan.table.columns.front().key.empty();
   for (const auto& run : plan.runs)
-    if (is_begun(run)) check_same_recipe(run, purpose);
+    if (is_begun(run)) check_same_recipe(run, is_grid ? Purpose::sweep : purpose);
 }
 
 }  // namespace sadam::reproduce

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <iostream>
 #include <optional>
-#include <ostream>
+#include <thread>
 #include <utility>
 
 #include "base/quantities.h"
 #include "base/usage_error.h"
+#include "report/run_summary.h"
+#include "reproduce/herald.h"
 #include "train/checkpoint.h"
 #include "train/progress.h"
 #include "train/setup.h"
@@ -16,12 +20,6 @@
 
 namespace sadam::reproduce {
 namespace {
-
-// To the last checkpoint: events alone may be ahead of it.
-bool is_finished(const PlannedRun& run) {
-  const auto position = train::saved_position(train::RunPaths{run.folder});
-  return position && position->epoch >= run.recipe.train.epochs;
-}
 
 // Why a column cannot be run, or "".
 std::string what_is_missing(const train::Recipe& recipe, train::DataSets& data) {
@@ -54,24 +52,22 @@ std::optional<train::RunFolder> take_folder(const PlannedRun& run, train::DataSe
   }
 }
 
-// One `sadam reproduce`.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// One process that trains.
 class Executor {
  public:
-  Executor(const Plan& plan, train::Progress& progress, const std::atomic<bool>& stop, std::ostream& out)
-      : plan_(plan), progress_(progress), stop_(stop), out_(out) {}
+  Executor(const Plan& plan, const ExecuteOptions& options, Herald& herald)
+      : plan_(plan), options_(options), herald_(herald) {}
 
-  Execution go() {
-    std::vector<const PlannedRun*> open;
-    for (const auto& run : plan_.runs)
-      if (!is_finished(run)) open.push_back(&run);
-    open_ = open.size();
+  Execution go(std::vector<const PlannedRun*> open) {
     for (const auto& [column, why] : missing_columns(plan_, open)) leave_out(column, why);
-    out_ << fmt::format("{}, {} of them done.\n", base::counted(plan_.runs.size(), "run"),
-                        plan_.runs.size() - open_);
     // Round by round, until all are done or what is left is in other hands.
     while (!open.empty() && !execution_.stopped) {
       auto left = round(open);
-      if (left.size() == open.size()) {
+      if (left.size() == open.size() && (options_.worker.plan.empty() || !wait_for_others())) {
+        // What waits for a run that failed waits for nobody.
+        if (!execution_.failures.empty() && !is_in_hand(plan_)) break;
         for (const auto* run : left) execution_.elsewhere.push_back(run->label(plan_.table));
         break;
       }
@@ -85,15 +81,28 @@ class Executor {
   std::vector<const PlannedRun*> round(const std::vector<const PlannedRun*>& open) {
     std::vector<const PlannedRun*> waiting;
     for (const auto* run : open) {
-      if (stop_) execution_.stopped = true;
+      if (options_.stop) execution_.stopped = true;
       if (execution_.stopped) break;
-      if (!is_unavailable(*run) && !train(*run)) waiting.push_back(run);
+      if (execution_.unavailable.contains(run->column)) continue;
+      // Data is opened only for a run that can be had.
+      const bool is_free = is_ready(*run) && !train::is_in_use(train::RunPaths{run->folder});
+      if (is_free && (is_finished(*run) || is_unavailable(*run))) continue;
+      if (!is_free || !try_to_train(*run)) waiting.push_back(run);
     }
     return waiting;
   }
 
+  // A while later, whether another process has a run of the plan. One may be between two of them: only when
+  // nobody was seen twice, nobody is there.
+  bool wait_for_others() {
+    for (int looks = 0; looks < 2; ++looks) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      if (is_in_hand(plan_)) return true;
+    }
+    return false;
+  }
+
   bool is_unavailable(const PlannedRun& run) {
-    if (execution_.unavailable.contains(run.column)) return true;
     const auto missing = what_is_missing(run.recipe, data_);
     if (missing.empty()) return false;
     leave_out(run.column, missing);
@@ -102,21 +111,37 @@ class Executor {
 
   void leave_out(std::size_t column, const std::string& why) {
     execution_.unavailable[column] = why;
-    notices_ += fmt::format("{} is left out: {}\n", plan_.table.columns[column].title, why);
+    herald_.left_out(column, why);
   }
 
   // False if it has to wait for another process.
+  bool try_to_train(const PlannedRun& run) {
+    try {
+      return train(run);
+    } catch (const UsageError&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      fail(run, "out of memory: use a smaller batch (train.batch) or smaller data.");
+    } catch (const std::exception& error) {
+      fail(run, first_line(error.what()));
+    }
+    return true;
+  }
+
+  void fail(const PlannedRun& run, const std::string& why) {
+    execution_.failures.push_back(fmt::format("{}: {}", run.label(plan_.table), why));
+    herald_.failed(run, why);
+  }
+
   bool train(const PlannedRun& run) {
-    if (!is_ready(run)) return false;
     const auto folder = take_folder(run, data_);
     if (!folder) return false;
-    ++begun_;
     if (is_finished(run)) return true;  // by another process, meanwhile
-    out_ << std::exchange(notices_, {}) << fmt::format("[{}/{}] {}\n", begun_, open_, run.label(plan_.table))
-         << std::flush;
-    const auto outcome =
-        train::continue_run(*folder, {.progress = &progress_, .stop = &stop_, .data = &data_});
+    herald_.begun(run);
+    const auto outcome = train::continue_run(
+        *folder, {.progress = &options_.progress, .stop = &options_.stop, .data = &data_});
     execution_.stopped = outcome == train::Outcome::stopped;
+    if (!execution_.stopped) herald_.ended(run);
     return true;
   }
 
@@ -129,24 +154,91 @@ class Executor {
   }
 
   const Plan& plan_;
-  train::Progress& progress_;
-  const std::atomic<bool>& stop_;
-  std::ostream& out_;
+  const ExecuteOptions& options_;
+  Herald& herald_;
   train::DataSets data_;
   Execution execution_;
-  // Said before the next run begins. Where none does, the caller has nothing else to say.
-  std::string notices_;
-  std::size_t open_ = 0;
-  std::size_t begun_ = 0;
 };
+
+std::vector<const PlannedRun*> open_runs(const Plan& plan) {
+  std::vector<const PlannedRun*> open;
+  for (const auto& run : plan.runs)
+    if (!is_finished(run)) open.push_back(&run);
+  return open;
+}
+
+// What `plan` says, for the process that another one started.
+Execution execute_as_worker(Plan plan, const ExecuteOptions& options) {
+  for (auto& run : plan.runs)
+    if (run.recipe.train.threads == 0) run.recipe.train.threads = options.worker.threads;
+  WorkerReport report(plan, std::cout);
+  return Executor(plan, options, report).go(open_runs(plan));
+}
 
 }  // namespace
 
-Execution execute(const Plan& plan, train::Progress& progress, const std::atomic<bool>& stop,
-                  std::ostream& out) {
+bool is_finished(const PlannedRun& run) {
+  const auto position = train::saved_position(train::RunPaths{run.folder});
+  return position && position->epoch >= run.recipe.train.epochs;
+}
+
+bool is_in_hand(const Plan& plan) {
+  return std::any_of(plan.runs.begin(), plan.runs.end(),
+                     [](const PlannedRun& run) { return train::is_in_use(train::RunPaths{run.folder}); });
+}
+
+Execution execute(const Plan& plan, const ExecuteOptions& options) {
+  if (!options.worker.plan.empty())
+    return options.worker.plan == fingerprint(plan) ? execute_as_worker(plan, options) : Execution();
   check_runs(plan);
   check_same_recipes(plan, Purpose::train);
-  return Executor(plan, progress, stop, out).go();
+  const auto open = open_runs(plan);
+  options.out << fmt::format("{}, {} of them done.\n", base::counted(plan.runs.size(), "run"),
+                             plan.runs.size() - open.size());
+  if (options.jobs > 1 && open.size() > 1) return execute_with_workers(plan, options, open);
+  Teller teller(plan, options, open.size());
+  return Executor(plan, options, teller).go(open);
+}
+
+// ---- what is told -----------------------------------------------------------------------------------------
+
+Teller::Teller(const Plan& plan, const ExecuteOptions& options, std::size_t open)
+    : plan_(plan), options_(options), open_(open), start_(train::steady_seconds()) {}
+
+void Teller::left_out(std::size_t column, const std::string& why) {
+  notices_ += fmt::format("{} is left out: {}\n", plan_.table.columns[column].title, why);
+}
+
+void Teller::begun(const PlannedRun& run) {
+  ++begun_;
+  options_.out << std::exchange(notices_, {});
+  if (!options_.brief) options_.out << fmt::format("[{}/{}] {}\n", begun_, open_, run.label(plan_.table));
+  options_.out << std::flush;
+}
+
+void Teller::ended(const PlannedRun& run) {
+  ++ended_;
+  const auto label = run.label(plan_.table);
+  const auto summary = report::summarise(train::RunPaths{run.folder}, label);
+  const auto accuracy = [](const std::optional<double>& fraction) {
+    return fraction ? fmt::format("{} %", base::decimal(100 * *fraction, 2)) : std::string("–");
+  };
+  const double seconds = summary.train_seconds.value_or(0) + summary.evaluate_seconds.value_or(0);
+  options_.out << fmt::format("{}: best {}, last {}, {}; {}\n", label, accuracy(summary.best_accuracy),
+                              accuracy(summary.last_accuracy), base::duration(seconds), standing())
+               << std::flush;
+}
+
+void Teller::failed(const PlannedRun& run, const std::string& why) {
+  ++ended_;
+  options_.out << fmt::format("{} failed: {}\n", run.label(plan_.table), why) << std::flush;
+}
+
+std::string Teller::standing() const {
+  auto text = fmt::format("{} of {} done", ended_, open_);
+  if (ended_ == 0 || ended_ >= open_) return text;
+  const double each = (train::steady_seconds() - start_) / static_cast<double>(ended_);
+  return text + fmt::format(", ETA {}", base::duration(each * static_cast<double>(open_ - ended_)));
 }
 
 }  // namespace sadam::reproduce

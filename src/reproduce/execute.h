@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <map>
 #include <string>
@@ -21,15 +23,30 @@ struct Execution {
   std::map<std::size_t, std::string> unavailable;
   /// Runs that another process is working on, or that need one of those; by their labels.
   std::vector<std::string> elsewhere;
+  std::vector<std::string> failures;  ///< a sentence for each run, and for each worker, that failed
 };
 
-/// Trains every run that is not finished, from where it was left. `out` is told which one is next, and which
-/// columns are left out if any other can be run. A run that another process is working on is passed over and
-/// tried again after the others, so that several processes can share a table. Whatever is wrong with any of
-/// the runs is thrown before the first is trained: see check_runs(), check_same_recipes() and
-/// missing_columns().
-Execution execute(const Plan& plan, train::Progress& progress, const std::atomic<bool>& stop,
-                  std::ostream& out);
+struct ExecuteOptions {
+  train::Progress& progress;
+  const std::atomic<bool>& stop;
+  std::ostream& out;      ///< told which run is next and how each ended
+  bool live = false;      ///< `out` is a terminal, on which a line may be drawn again
+  bool brief = false;     ///< a line for each run that ends, and no other
+  std::int64_t jobs = 1;  ///< as many processes of this program share the runs
+  /// Of a process that another one started for `jobs`: it reports to the standard output, and waits for runs
+  /// that others have.
+  struct Worker {
+    std::string plan;          ///< which plan; "": this is no worker
+    std::int64_t threads = 0;  ///< for runs that do not say how many they want
+  } worker = {};
+};
+
+/// Trains every run that is not finished, from where it was left. Columns are left out if any other can be
+/// run. A run that another process is working on is passed over and tried again after the others, so that
+/// several processes can share a plan. A run that fails is told of, and the others go on. Whatever is wrong
+/// with any of the runs is thrown before the first is trained: see check_runs(), check_same_recipes() and
+/// missing_columns(). A worker does nothing for a plan that is not its own.
+Execution execute(const Plan& plan, const ExecuteOptions& options);
 
 // ---- what is checked before the first run is trained ----
 
@@ -48,6 +65,7 @@ std::map<std::size_t, std::string> missing_columns(const Plan& plan,
 /// What is to be done with the runs, which decides the way out of a refusal.
 enum class Purpose {
   train,  ///< other runs can be made elsewhere
+  sweep,  ///< the same, for those of a grid
   show,   ///< those that are there are wanted, by the options that made them
 };
 

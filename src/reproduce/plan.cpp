@@ -251,11 +251,13 @@ std::string to_string(Control control) {
 }
 
 std::string PlannedRun::cell(const TableRecipe& table) const {
+  if (table.columns[column].key.empty()) return table.rows[row].key;  // a grid
   return fmt::format("{}/{}", table.columns[column].key,
                      row < table.rows.size() ? table.rows[row].key : "adamw");
 }
 
 std::string PlannedRun::label(const TableRecipe& table) const {
+  if (table.columns[column].key.empty()) return folder.filename().string();
   const auto of = control == Control::none ? "" : fmt::format(" {}", to_string(control));
   return fmt::format("{}{}, seed {}", cell(table), of, seed);
 }

@@ -51,8 +51,9 @@ struct PlannedRun {
   std::shared_ptr<const train::RecipeSource> source;  ///< of the cell's recipe: where its fields are set
   std::filesystem::path folder;
 
-  std::string cell(const TableRecipe& table) const;   ///< "cifar100/sadam-k2"
-  std::string label(const TableRecipe& table) const;  ///< "cifar100/sadam-k2 matched, seed 42"
+  std::string cell(const TableRecipe& table) const;  ///< "cifar100/sadam-k2"; of a grid: "lr1e-4"
+  std::string label(
+      const TableRecipe& table) const;  ///< "cifar100/sadam-k2 matched, seed 42"; "lr1e-4-seed1"
 };
 
 struct Plan {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/quantities.h"
+#include "report/comparison.h"
 #include "report/statistics.h"
 
 namespace sadam::reproduce {
@@ -46,22 +47,6 @@ bool paper_has_star(const TableRecipe& table, const TableRow& row, const std::st
 }
 
 using Accuracy = std::optional<double> RunSummary::*;
-
-// In points, one for each seed that both have.
-std::vector<double> differences(const Group& a, const Group& b, Accuracy accuracy) {
-  std::vector<double> values;
-  for (const auto& run : a.runs)
-    for (const auto& other : b.runs)
-      if (run.recipe && other.recipe && run.recipe->seed == other.recipe->seed &&
-          run.epochs_done == other.epochs_done && run.*accuracy && other.*accuracy)
-        values.push_back(100 * (*(run.*accuracy) - *(other.*accuracy)));
-  return values;
-}
-
-Cell difference_cell(const std::vector<double>& values) {
-  const double error = *report::deviation(values) / std::sqrt(static_cast<double>(values.size()));
-  return {report::mean(values), fmt::format("{:+.2f} ± {:.2f}", report::mean(values), error)};
-}
 
 // What it is compared with, in the order of the rows of the report.
 bool is_compared_with(const TableRecipe& table, const Group& method, const Group& other) {
@@ -169,11 +154,11 @@ report::TextTable paired_differences(const TableRecipe& table, const std::vector
     auto name = table.rows[method.row].title;  // once
     for (const auto& other : groups) {
       if (!is_compared_with(table, method, other)) continue;
-      const auto best = differences(method, other, &RunSummary::best_accuracy);
-      const auto last = differences(method, other, &RunSummary::last_accuracy);
+      const auto best = report::differences_by_seed(method.runs, other.runs, &RunSummary::best_accuracy);
+      const auto last = report::differences_by_seed(method.runs, other.runs, &RunSummary::last_accuracy);
       if (best.size() < 2 || last.size() < 2) continue;
-      rows.add({Cell(std::exchange(name, "")), Cell(title_of(table, other)), difference_cell(best),
-                difference_cell(last), Cell::count(static_cast<std::int64_t>(best.size()))});
+      rows.add({Cell(std::exchange(name, "")), Cell(title_of(table, other)), report::difference_cell(best),
+                report::difference_cell(last), Cell::count(static_cast<std::int64_t>(best.size()))});
     }
   }
   return rows;

@@ -99,12 +99,15 @@ inline bool contains(const std::vector<std::string>& keys, std::string_view key)
 }
 
 /// As typed: "1,2,3", "1-3", "1-3,7". Throws a UsageError for what is no such list, a range that ends before
-/// it begins, and more than 1000 seeds.
-std::vector<std::int64_t> seeds_in(std::string_view text);
+/// it begins, and more than 1000 seeds. `where` is what its sentence begins with.
+std::vector<std::int64_t> seeds_in(std::string_view text, std::string_view where = "--seeds");
 
 /// Throws a UsageError that begins with `where` ("--seeds", "mine.toml:4") for a seed that is negative or
 /// there twice.
 void check_seeds(const std::vector<std::int64_t>& seeds, const std::string& where);
+
+/// Without those at its ends.
+std::string_view without_spaces(std::string_view text);
 
 /// The field of a change to a recipe: "seed" of "seed = 3".
 std::string_view field_of(std::string_view assignment);

@@ -116,6 +116,7 @@ Progress::~Progress() {
 }
 
 void Progress::start(std::string_view name, const RunShape& shape) {
+  name_ = base::printable(name);
   shape_ = shape;
   epoch_ = 0;
   step_ = shape.steps_done;
@@ -123,9 +124,10 @@ void Progress::start(std::string_view name, const RunShape& shape) {
   evaluated_.reset();
   recent_.clear();
   last_shown_ = options_.clock();
-  auto line = fmt::format("{}: {} of {}", base::printable(name),
-                          base::counted(static_cast<std::uint64_t>(shape.epochs), "epoch"),
-                          base::counted(static_cast<std::uint64_t>(shape.steps_per_epoch), "step"));
+  if (options_.brief) return;
+  auto line =
+      fmt::format("{}: {} of {}", name_, base::counted(static_cast<std::uint64_t>(shape.epochs), "epoch"),
+                  base::counted(static_cast<std::uint64_t>(shape.steps_per_epoch), "step"));
   if (shape.pixels > 0) line += fmt::format(", images of {0}×{0}", shape.pixels);
   if (shape.steps_done > 0) line += fmt::format(", going on after step {}", shape.steps_done);
   print(line);
@@ -167,6 +169,7 @@ void Progress::epoch(const EpochEvent& event, const StepCounts& counts) {
   step_ = event.step;
   evaluated_.reset();
   if (event.epoch > 0) evaluate_seconds_ = event.evaluate_seconds / static_cast<double>(event.epoch);
+  if (options_.brief) return;
   using base::Tone;
   std::vector<LineField> fields = {
       {epoch_of(event.epoch, shape_.epochs), 9},
@@ -253,6 +256,7 @@ std::vector<Progress::LineField> Progress::state() const {
                  : LineField{step_rate(seconds_per_step()), 1},
       {fmt::format("ETA {}", base::duration(seconds_left())), 4},
       {fmt::format("loss {}", base::decimal(now.loss, 4)), 5}};
+  if (options_.brief) fields.insert(fields.begin(), {name_.substr(name_.rfind('/') + 1), 8});
   if (now.skipped > 0)
     fields.push_back({fmt::format("skipped {}/{}", now.skipped, recent_.size()), 5, base::Tone::notice});
   if (now.lgi) fields.push_back({fmt::format("ρ {}", base::decimal(*now.lgi, 3)), 2});
@@ -265,7 +269,7 @@ std::int64_t Progress::step_in_epoch() const { return step_ - (epoch_ - 1) * sha
 std::string Progress::plain_line() const {
   auto fields = state();
   if (!evaluated_)
-    fields.insert(fields.begin() + 1,
+    fields.insert(fields.begin() + (options_.brief ? 2 : 1),
                   {fmt::format("step {}/{}", step_in_epoch(), shape_.steps_per_epoch), 6});
   return fitted(std::move(fields), options_.columns());
 }
@@ -278,7 +282,7 @@ std::string Progress::live_line(std::size_t columns) const {
   const auto taken = width_of(fields) + 1;
   if (taken + kNarrowest <= columns) {
     const auto of = static_cast<double>(std::max<std::int64_t>(1, shape_.steps_per_epoch));
-    fields.front().text +=
+    fields[options_.brief ? 1 : 0].text +=
         ' ' + progress_bar(static_cast<double>(step_in_epoch()) / of, std::min(kWidest, columns - taken));
   }
   return fitted(std::move(fields), columns);

@@ -35,6 +35,7 @@ struct ProgressOptions {
   std::function<double()> clock = steady_seconds;
   std::function<std::size_t()> columns = [] { return base::terminal_columns(stderr); };
   bool colour = false;
+  bool brief = false;  ///< one of many runs: no line for its start and its epochs, and its name in the others
 };
 
 /// On the standard error, as it is there; nothing where it is to be quiet.
@@ -109,6 +110,7 @@ class Progress {
 
   std::ostream& out_;
   ProgressOptions options_;
+  std::string name_;
   RunShape shape_;
   std::int64_t epoch_ = 0;
   std::int64_t step_ = 0;

@@ -98,6 +98,11 @@ Ended run_and_signal(const Arguments& arguments, std::chrono::milliseconds after
   return program.wait();
 }
 
+void damage_checkpoints(const std::filesystem::path& run) {
+  for (const auto& entry : std::filesystem::directory_iterator(run))
+    if (entry.path().extension() == ".pt") std::ofstream(entry.path()) << "not a checkpoint";
+}
+
 Arguments small_run() {
   return {"--set", "data.name=synthetic10",    "--set",  "data.train_images=320",
           "--set", "data.test_images=50",      "--set",  "train.batch=16",

@@ -2,6 +2,8 @@
 // SADAM_CLI_BY_FORK (a start takes half a second); else the file that SADAM_PROGRAM names.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -14,6 +16,11 @@ struct Ended {
   std::string out;
   std::string err;
 };
+
+inline ::testing::AssertionResult says(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "it says: " << text;
+}
 
 using Arguments = std::vector<std::string>;
 
@@ -47,6 +54,9 @@ class Background {
   std::filesystem::path out_;
   std::filesystem::path err_;
 };
+
+/// Makes a run one that cannot go on.
+void damage_checkpoints(const std::filesystem::path& run);
 
 /// A small run that takes a second or two: `--set` arguments.
 Arguments small_run();

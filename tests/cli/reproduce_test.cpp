@@ -11,11 +11,6 @@
 namespace sadam::cli {
 namespace {
 
-testing::AssertionResult says(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "it says: " << text;
-}
-
 // How often a text has a part.
 std::size_t times(const std::string& text, const std::string& part) {
   std::size_t count = 0;
@@ -23,7 +18,7 @@ std::size_t times(const std::string& text, const std::string& part) {
   return count;
 }
 
-class Reproduce : public testing::Test {
+class Reproduce : public ::testing::Test {
  protected:
   void SetUp() override { std::ofstream(path("small.toml")) << small_table(); }
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
@@ -59,6 +54,17 @@ TEST_F(Reproduce, RunsThatAnotherProcessHasAreLeftToItAndNamed) {
   EXPECT_EQ(second.err.find("Another process"), std::string::npos) << second.err;
   EXPECT_NE(second.err.find("5 runs, 2 of them done."), std::string::npos) << second.err;
   for (const char* row : {"sadam", "sadam.matched", "sadam.shuffled"}) EXPECT_TRUE(is_done(row)) << row;
+}
+
+TEST_F(Reproduce, ARunThatFailsIsNamedAndTheOthersGoOn) {
+  ASSERT_EQ(reproduce({"--only", "sadam", "--no-controls"}).status, 0);
+  damage_checkpoints(path("runs/small/c/sadam/seed-1"));
+  const auto ended = reproduce();
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_TRUE(says(ended.err, "c/sadam, seed 1 failed: "));
+  EXPECT_EQ(times(ended.err, "Another process"), 0U) << ended.err;
+  EXPECT_TRUE(is_done("adamw"));
+  EXPECT_TRUE(says(ended.out, "AdamW"));
 }
 
 TEST_F(Reproduce, TwoProcessesShareATable) {

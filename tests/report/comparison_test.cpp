@@ -23,8 +23,24 @@ using sadam::testing::write_run;
 
 class ComparisonTest : public sadam::testing::RunsTest {
  protected:
-  Comparison compare_named(const std::vector<std::string>& names, bool by_seed = false) const {
-    return compare(named_runs(names, root_), by_seed);
+  Comparison compare_named(const std::vector<std::string>& names, bool by_seed = false,
+                           const std::string& baseline = "") const {
+    return compare(named_runs(names, root_), by_seed, baseline);
+  }
+
+  // Two learning rates, two seeds each: 1e-3 is 10 and 20 points better. A third seed has no partner.
+  std::vector<std::string> write_grid() const {
+    const auto write = [&](const std::string& name, const std::string& lr, const std::string& seed,
+                           std::vector<double> accuracies) {
+      write_run(paths(name), recipe_with({"train.epochs=2", "optimizer.lr=" + lr, "seed=" + seed}),
+                accuracies);
+    };
+    write("lr1e-4-seed1", "1e-4", "1", {0.1, 0.20});
+    write("lr1e-4-seed2", "1e-4", "2", {0.1, 0.30});
+    write("lr1e-4-seed3", "1e-4", "3", {0.1, 0.25});
+    write("lr1e-3-seed1", "1e-3", "1", {0.1, 0.30});
+    write("lr1e-3-seed2", "1e-3", "2", {0.1, 0.50});
+    return {"lr1e-4-seed1", "lr1e-4-seed2", "lr1e-4-seed3", "lr1e-3-seed1", "lr1e-3-seed2"};
   }
 
   void write_seeds() {
@@ -117,6 +133,83 @@ TEST_F(ComparisonTest, FoldsControlsWhoseRunsBelongTogether) {
   ASSERT_EQ(comparison.entrants.size(), 2U);
   EXPECT_EQ(comparison.entrants[0].name, "matched-k2");
   EXPECT_EQ(comparison.entrants[1].runs.size(), 2U);
+}
+
+TEST_F(ComparisonTest, ManyRunsAreRowsNamedByWhatDiffers) {
+  const auto runs = write_grid();
+  EXPECT_EQ(to_text_rows(compare_named(runs, true)),
+            "         n        best, %        last, %     difference  pairs  time\n"
+            "───────  ─  ─────────────  ─────────────  ─────────────  ─────  ────\n"
+            "lr=1e-4  3   25.00 ± 5.00   25.00 ± 5.00           base         10 s\n"
+            "lr=1e-3  2  40.00 ± 14.14  40.00 ± 14.14  +15.00 ± 5.00      2  10 s\n"
+            "\n"
+            "Means ± deviations of n runs that differ only in the seed. Difference: best\n"
+            "accuracy less that of 'lr=1e-4', in points, seed by seed, ± its standard error.\n");
+  const auto narrow = to_text_rows(compare_named(runs, true), 64);
+  EXPECT_EQ(narrow.find("time"), std::string::npos) << narrow;
+  EXPECT_NE(narrow.find("pairs"), std::string::npos) << narrow;
+}
+
+TEST_F(ComparisonTest, DifferencesAreToTheBaselineSeedBySeed) {
+  const auto runs = write_grid();
+  for (const char* name : {"lr=1e-3", "lr1e-3", "lr1e-3-seed2"}) {
+    const auto comparison = compare_named(runs, true, name);
+    EXPECT_EQ(comparison.baseline, 1U) << name;
+    const auto json = nlohmann::json::parse(to_json(comparison));
+    EXPECT_EQ(json[0]["difference"]["less"], "lr1e-3");
+    EXPECT_NEAR(json[0]["difference"]["best"]["mean"].get<double>(), -15, 1e-9);
+    EXPECT_NEAR(json[0]["difference"]["best"]["error"].get<double>(), 5, 1e-9);
+    EXPECT_EQ(json[0]["difference"]["best"]["pairs"], 2);
+    EXPECT_TRUE(json[1]["difference"]["best"]["mean"].is_null());
+    EXPECT_NE(to_csv(comparison).find("\ndifference,last,-15"), std::string::npos) << to_csv(comparison);
+    EXPECT_NE(to_text(comparison).find("best, points, less lr1e-3"), std::string::npos);
+  }
+  EXPECT_TRUE(
+      sadam::testing::says(sadam::testing::refusal<UsageError>([&] { compare_named(runs, true, "lr=1e-5"); }),
+                           "--baseline lr=1e-5: none of these is called so"));
+}
+
+TEST_F(ComparisonTest, RunsThatHaveNotComeEquallyFarAreNoPair) {
+  auto runs = write_grid();
+  write_run(paths("lr1e-3-seed2"), recipe_with({"train.epochs=2", "seed=2"}), {0.5});
+  EXPECT_EQ(compare_named(runs, true).paired[0].values[1].size(), 1U);
+}
+
+TEST_F(ComparisonTest, FoldsRunsThatDifferInWhatTheMachineDecides) {
+  write_run(paths("a-1"), recipe_with({"seed=1", "train.threads=1", "data.root=x"}), {0.1});
+  write_run(paths("a-2"), recipe_with({"seed=2", "train.threads=2", "train.checkpoint_every=5"}), {0.1});
+  EXPECT_EQ(compare_named({"a-1", "a-2"}, true).entrants.size(), 1U);
+  // Unless that is what is compared.
+  write_run(paths("b-1"), recipe_with({"seed=1", "train.threads=2"}), {0.1});
+  EXPECT_EQ(compare_named({"a-1", "b-1"}, true).entrants.size(), 2U);
+}
+
+TEST_F(ComparisonTest, CountsManyUnfinishedRunsInsteadOfNamingThem) {
+  std::vector<std::string> runs;
+  for (int seed = 0; seed < 9; ++seed) {
+    runs.push_back(fmt::format("run-{}", seed));
+    write_run(paths(runs.back()), recipe_with({"train.epochs=2", fmt::format("seed={}", seed)}), {0.1});
+  }
+  EXPECT_EQ(compare_named(runs, true).warnings,
+            std::vector<std::string>{"9 runs are not finished: their numbers are not final."});
+}
+
+TEST_F(ComparisonTest, DrawsBroadMeansAndThinSeeds) {
+  const auto chart = to_chart(compare_named(write_grid(), true));
+  ASSERT_EQ(chart.panels.size(), 2U);
+  EXPECT_EQ(chart.panels[0].y_title, "test accuracy, %");
+  EXPECT_EQ(chart.panels[1].y_title, "training loss");
+  const auto& series = chart.panels[0].series;
+  ASSERT_EQ(series.size(), 7U);
+  EXPECT_EQ(series[0].name, "lr1e-4-seed1");
+  EXPECT_EQ(series[0].ink, Ink::thin);
+  EXPECT_EQ(series[3].name, "lr=1e-4");
+  EXPECT_EQ(series[3].ink, Ink::line);
+  EXPECT_EQ(series[3].style.colour, series[0].style.colour);
+  EXPECT_DOUBLE_EQ(series[3].points[1].y, 25);
+  EXPECT_NE(series[6].style.colour, series[3].style.colour);
+  // Single runs are their own means.
+  EXPECT_EQ(to_chart(compare_named(write_grid())).panels[0].series.size(), 5U);
 }
 
 TEST_F(ComparisonTest, GivesProgramsMeansAndDeviations) {

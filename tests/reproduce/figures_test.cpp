@@ -77,6 +77,22 @@ TEST(Figures, QuickFiguresAreOfBuiltInDataAndDoNotReplaceFullOnes) {
   EXPECT_EQ(plan_figures(built_in_figures(), request)[0].name, "quantization-3-epochs");
 }
 
+// --quick and --only show some of the columns: what is true of those that are left out stands in their
+// titles.
+TEST(Figures, TitlesNameNothingThatIsNotShown) {
+  for (const bool quick : {false, true}) {
+    Request request;
+    request.quick = quick;
+    for (const auto& figure : plan_figures(built_in_figures(), request)) {
+      auto title = figure.recipe.title;
+      if (const auto at = title.find("ResNet-18"); at != std::string::npos) title.erase(at, 9);
+      EXPECT_EQ(title.find_first_of("0123456789"), std::string::npos) << title;
+    }
+    auto title = make_plan(find_table("table4"), request).table.title;
+    EXPECT_EQ(title, "Table 4: ResNet-18 by batch size, best test accuracy");
+  }
+}
+
 TEST(Figures, AFigureOfWhatItsTableDoesNotHaveIsRefused) {
   const FigureRecipe good{"f", "F", "table1", {"cifar100"}, {"adamw"}, {"train_loss"}};
   EXPECT_NO_THROW(plan_figures({good}, {}));

@@ -21,9 +21,11 @@ const std::string clear_line = "\r\033[J";
 /// A progress display with a clock that is moved by hand and a terminal of any width.
 class ProgressTest : public ::testing::Test {
  protected:
-  Progress& show(ProgressStyle style) {
-    progress_ = std::make_unique<Progress>(
-        out_, ProgressOptions{style, [this] { return now_; }, [this] { return columns_; }});
+  Progress& show(ProgressStyle style, bool brief = false) {
+    progress_ = std::make_unique<Progress>(out_, ProgressOptions{.style = style,
+                                                                 .clock = [this] { return now_; },
+                                                                 .columns = [this] { return columns_; },
+                                                                 .brief = brief});
     return *progress_;
   }
 
@@ -101,6 +103,15 @@ TEST_F(ProgressTest, PlainWritesWholeLinesWithoutEscapes) {
   progress.note("the disk is nearly full");
   progress.finish();
   EXPECT_EQ(written(), "the disk is nearly full\n");
+}
+
+TEST_F(ProgressTest, OneOfManyRunsHasItsNameInTheLiveLineAndNoLinesOfItsOwn) {
+  auto& progress = show(ProgressStyle::live, true);
+  progress.start("runs/grid/lr1e-4", {10, 100});
+  progress.epoch(epoch(1), {});
+  EXPECT_EQ(written(), "");
+  step(1);
+  EXPECT_EQ(written().find(clear_line + "lr1e-4  epoch  1/10 "), 0U);
 }
 
 TEST_F(ProgressTest, SaysWhereAResumedRunGoesOn) {

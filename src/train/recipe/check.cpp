@@ -36,6 +36,7 @@ bool is_table(std::string_view name) {
 [[noreturn]] void refuse_outer_name(const Entry& entry, const std::string& name) {
   if (name == "table")
     refuse(entry, "[table] makes this a table of many runs; give the file to 'sadam reproduce'");
+  if (name == "sweep") refuse(entry, "[sweep] makes this a grid of runs; give the file to 'sadam train'");
   auto valid = keys_of("");
   valid.insert(valid.end(), table_names().begin(), table_names().end());
   const auto elsewhere = fields_with_key(name);

@@ -75,7 +75,7 @@ std::vector<FieldRow> make_field_table() {
       {SADAM_FIELD(model, weights), AnyText{},
        "A .safetensors or .pth file, here or in data.root; empty: random"},
 
-      {SADAM_FIELD(data, name), AnyText{.may_be_empty = false},
+      {SADAM_FIELD(data, name), AnyText{.may_be_empty = false, .commas_separate = true},
        "A name that 'sadam data list' gives, or folder:PATH"},
       {SADAM_FIELD(data, root), AnyText{.may_be_empty = false}, "The folder that holds the data sets"},
       {SADAM_FIELD(data, pixels), Integers{0, 4096},
@@ -95,7 +95,8 @@ std::vector<FieldRow> make_field_table() {
       {SADAM_FIELD(train, checkpoint_every), Integers{0, kBillion},
        "Steps between checkpoints; 0: one a minute"},
       {SADAM_FIELD(train, evaluate_batch), Integers{1, kMillion}, "Images evaluated at a time"},
-      {SADAM_FIELD(train, device), AnyText{.may_be_empty = false}, "cpu, cuda or cuda:N"},
+      {SADAM_FIELD(train, device), AnyText{.may_be_empty = false, .commas_separate = true},
+       "cpu, cuda or cuda:N"},
       {SADAM_FIELD(train, precision), one_of<Precision>(), "Of a GPU's steps, not probes"},
       {SADAM_FIELD(train, deterministic), YesOrNo{}, "The same bits on every run of a GPU, more slowly"},
 

@@ -17,6 +17,7 @@ using Slot = std::variant<std::string*, std::int64_t*, double*, bool*>;
 
 struct AnyText {
   bool may_be_empty = true;
+  bool commas_separate = false;  ///< several values in a grid; in other text a comma is a comma
 };
 struct OneOf {
   std::vector<std::string> names;
