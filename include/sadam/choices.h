@@ -35,9 +35,11 @@ enum class Statistic { SADAM_STATISTICS(SADAM_ENUMERATOR) };
 
 #define SADAM_BRAKES(VALUE)                                                                                  \
   VALUE(exponential, "e^(−λρ): Algorithm 1 of the paper")                                                    \
-  VALUE(proximal, "1/(1 + λρ): the proximal step of the paper's Appendix D; softer for large λρ")
+  VALUE(proximal, "1/(1 + λρ): the proximal step of the paper's Appendix D; softer for large λρ")            \
+  VALUE(held, "α·e^(λ(target − ρ)) from the last α: keeps ρ near the target; with `Directions::step` only")
 
-/// How ρ becomes the brake α, by which the step (not the stored learning rate) is multiplied.
+/// How ρ becomes the brake α, by which the step (not the stored learning rate) is multiplied. Under `held` the
+/// probe looks along the step as the last α leaves it, so that ρ answers to α.
 enum class Brake { SADAM_BRAKES(SADAM_ENUMERATOR) };
 
 #define SADAM_PROBE_NOISES(VALUE)                                                                            \
@@ -68,8 +70,16 @@ double lgi(Statistic statistic, const std::vector<double>& differences, const st
 /// change = f(w + Δ) − f(w) and slope = ⟨g, Δ⟩. 1 if either is not finite.
 double step_lgi(double change, double slope);
 
-/// α for one ρ. With 0 ≤ ρ < 1 the exponential form lies in (e^{−λ}, 1].
-double brake(Brake form, double damping, double lgi);
+/// What the form `held` needs beside λ and ρ.
+struct HeldBrake {
+  double last = 1;  ///< the α before
+  double target = 0.5;
+  double ceiling = 1;
+};
+
+/// α for one ρ. With 0 ≤ ρ < 1 the exponential form lies in (e^{−λ}, 1], and the held one between 0.001 and its
+/// ceiling.
+double brake(Brake form, double damping, double lgi, const HeldBrake& held = {});
 
 /// The names used in files and messages: "variance", "exponential", …
 std::string to_string(Directions directions);

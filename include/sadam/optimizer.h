@@ -20,6 +20,9 @@ class Module;
 
 namespace sadam {
 
+namespace kernels {
+struct GroupMemory;
+}
 namespace step {
 class Engine;
 struct Item;
@@ -126,9 +129,9 @@ class Optimizer : public torch::optim::Optimizer {
   virtual std::unique_ptr<torch::optim::OptimizerParamState> make_state() const = 0;
   virtual std::vector<torch::Tensor> tensors_of(const torch::optim::OptimizerParamState& state) const = 0;
 
-  /// Checks options that were loaded and lets those of the groups follow the optimizer's. Returns the ρ of
-  /// each group, if it has any.
-  virtual std::vector<double> accept(
+  /// Checks options that were loaded and lets those of the groups follow the optimizer's. Returns what each
+  /// group remembers, if anything.
+  virtual std::vector<kernels::GroupMemory> accept(
       torch::serialize::InputArchive& archive, torch::optim::OptimizerOptions& defaults,
       const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const;
 

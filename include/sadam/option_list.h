@@ -34,6 +34,7 @@ inline constexpr OptionRange kAboveZero{0, std::numeric_limits<double>::infinity
 inline constexpr OptionRange kAboveZeroOrInfinite{0, std::numeric_limits<double>::infinity(), false, true,
                                                   true};
 inline constexpr OptionRange kBelowOne{0, 1, true, false};
+inline constexpr OptionRange kUpToOne{0, 1};
 inline constexpr OptionRange kProbeCount{1, 65535};
 
 /// The usual learning rates of Adam and of Prox-SGD.
@@ -59,6 +60,8 @@ inline constexpr double kProxLearningRate = 1e-2;
 #define SADAM_BRAKE_OPTIONS(OPTION)                                                                          \
   OPTION(double, damping, 2.0, kAtLeastZero, "λ, how hard ρ brakes; at 0 S-Adam is AdamW")                   \
   OPTION(Brake, brake, Brake::exponential, kAnyValue, "How ρ becomes a brake")                               \
+  OPTION(double, target, 0.5, kUpToOne, "The ρ that the brake `held` steers to")                             \
+  OPTION(double, ceiling, 1.0, kAboveZero, "The largest brake of `held`; above 1 it may lengthen steps")     \
   OPTION(BiasCorrection, bias_correction, BiasCorrection::adamw, kAnyValue,                                  \
          "How the zero start of the averages is made up for")                                                \
   OPTION(bool, damp_weight_decay, false, kAnyValue, "Multiplies the weight decay by the brake too")

@@ -77,7 +77,7 @@ class SAdam : public OptimizerOf<SAdamOptions, SAdamParamState> {
   void save(torch::serialize::OutputArchive& archive) const override;
 
  protected:
-  std::vector<double> accept(
+  std::vector<kernels::GroupMemory> accept(
       torch::serialize::InputArchive& archive, torch::optim::OptimizerOptions& defaults,
       const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const override;
 };

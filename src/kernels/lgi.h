@@ -113,14 +113,23 @@ SADAM_HD double step_lgi_of(double change, double slope) {
 
 // Each brake by its name.
 
-SADAM_HD double exponential_brake(double damping, double lgi) { return std::exp(-damping * lgi); }
-SADAM_HD double proximal_brake(double damping, double lgi) { return 1 / (1 + damping * lgi); }
+SADAM_HD double exponential_brake(double damping, double lgi, const HeldBrake& /*unused*/) {
+  return std::exp(-damping * lgi);
+}
+SADAM_HD double proximal_brake(double damping, double lgi, const HeldBrake& /*unused*/) {
+  return 1 / (1 + damping * lgi);
+}
+SADAM_HD double held_brake(double damping, double lgi, const HeldBrake& held) {
+  // Along steps that are nothing but rounding ρ says nothing, so α must not get lost there.
+  constexpr double kLeast = 1e-3;
+  return std::fmin(held.ceiling, std::fmax(kLeast, held.last * std::exp(damping * (held.target - lgi))));
+}
 
 /// α; see `sadam::brake`.
-SADAM_HD double brake_of(Brake form, double damping, double lgi) {
+SADAM_HD double brake_of(Brake form, double damping, double lgi, const HeldBrake& held = {}) {
 #define SADAM_CASE(name, ...) \
   case Brake::name:           \
-    return name##_brake(damping, lgi);
+    return name##_brake(damping, lgi, held);
   switch (form) { SADAM_BRAKES(SADAM_CASE) }
 #undef SADAM_CASE
   return std::nan("");  // no brake at all

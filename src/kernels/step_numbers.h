@@ -48,11 +48,17 @@ enum RecordField {
   kRecordHead
 };
 
+/// What a group keeps from step to step.
+struct GroupMemory {
+  double lgi = 0;    ///< the last ρ, for the steps between probes
+  double brake = 1;  ///< the α of `Brake::held`
+};
+
 /// Where all of this lies.
 struct StepState {
   StepNumbers* numbers = nullptr;
   GroupRule* rules = nullptr;
-  double* last_lgi = nullptr;  ///< ρ of each group, kept between probes
+  GroupMemory* memory = nullptr;  ///< of each group
   std::int64_t groups = 0;
   ParameterNumbers* parameters = nullptr;
   std::int64_t parameter_count = 0;
@@ -112,8 +118,8 @@ SADAM_HD bool must_skip(const StepState& state, bool has_loss, bool has_base) {
          state.numbers->non_finite_gradient > 0;
 }
 
-/// Clears what the last step found, and makes the coefficients without a brake, which `Directions::step`
-/// looks along.
+/// Clears what the last step found, and makes the coefficients that `Directions::step` looks along: without a
+/// brake, unless it is held.
 SADAM_HD void begin_numbers(const StepState& state, const Team& team) {
   if (team.rank == 0) {
     state.numbers->non_finite_gradient = 0;
@@ -123,7 +129,9 @@ SADAM_HD void begin_numbers(const StepState& state, const Team& team) {
   for (std::int64_t i = team.rank; i < state.probes; i += team.size) state.slopes[i] = 0;
   for (std::int64_t i = team.rank; i < state.parameter_count; i += team.size) {
     ParameterNumbers& parameter = state.parameters[i];
-    parameter.coefficients = coefficients_at(state.rules[parameter.group], 1, parameter.t + 1);
+    const GroupRule& rule = state.rules[parameter.group];
+    const double brake = rule.brake == Brake::held ? state.memory[parameter.group].brake : 1;
+    parameter.coefficients = coefficients_at(rule, brake, parameter.t + 1);
   }
 }
 
@@ -133,7 +141,7 @@ SADAM_HD void open_record(const Round& round, const StepState& state, double* re
   for (std::int64_t i = team.rank; i < 2 * state.probes; i += team.size) record[kRecordHead + i] = none;
   double* const lgi = record + kRecordHead + 2 * state.probes;
   for (std::int64_t g = team.rank; g < state.groups; g += team.size) {
-    lgi[g] = state.last_lgi[g];
+    lgi[g] = state.memory[g].lgi;
     lgi[state.groups + g] = 1;
   }
   if (team.rank != 0) return;
@@ -183,11 +191,17 @@ SADAM_HD void set_brakes(const Round& round, const StepState& state, double* rec
   double* const lgi = record + kRecordHead + 2 * state.probes;
   for (std::int64_t g = round.first_group + team.rank; g < round.end_group; g += team.size) {
     GroupRule& rule = state.rules[g];
+    GroupMemory& memory = state.memory[g];
     // A ρ that only says "not finite" is for this step alone, not for those until the next probe.
     if (numbers.judged != 0) lgi[g] = numbers.lgi;
-    if (numbers.judged != 0 && numbers.bad_probes == 0) state.last_lgi[g] = numbers.lgi;
-    rule.applied_brake =
-        rule.given_brake >= 0 ? rule.given_brake : brake_of(rule.brake, rule.damping, lgi[g]);
+    if (numbers.judged != 0 && numbers.bad_probes == 0) memory.lgi = numbers.lgi;
+    double brake = rule.given_brake;
+    if (brake < 0 && rule.brake == Brake::held && numbers.judged == 0)
+      brake = memory.brake;  // between probes
+    else if (brake < 0)
+      brake = brake_of(rule.brake, rule.damping, lgi[g], {memory.brake, rule.target, rule.ceiling});
+    if (rule.given_brake < 0 && rule.brake == Brake::held) memory.brake = brake;
+    rule.applied_brake = brake;
     lgi[state.groups + g] = rule.applied_brake;
   }
 }

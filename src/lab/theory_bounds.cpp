@@ -25,14 +25,14 @@ Finished finish(Statistic statistic, std::vector<double> d) {
   kernels::StepNumbers numbers;
   kernels::GroupRule rule;
   rule.damping = kPaperDamping;
-  Finished found;
+  kernels::GroupMemory memory;
   double base = 0;
   std::vector<double> slopes(d.size(), 0);
   kernels::FinishStep launch;
   auto& state = launch.state;
   state.numbers = &numbers;
   state.rules = &rule;
-  state.last_lgi = &found.lgi;
+  state.memory = &memory;
   state.groups = 1;
   state.base = &base;
   state.probed = d.data();
@@ -50,8 +50,7 @@ Finished finish(Statistic statistic, std::vector<double> d) {
   round.lgi_eps = kPaperLgiEps;
   round.cap = 10;
   kernels::cpu_kernels().finish_step(launch);
-  found.brake = rule.applied_brake;
-  return found;
+  return {memory.lgi, rule.applied_brake};
 }
 
 std::string list_of(const std::vector<double>& values) {

@@ -63,7 +63,7 @@ Walk::Walk(Point start, const WalkOptions& options)
   auto& state = finish_.state;
   state.numbers = &numbers_;
   state.rules = &rule_;
-  state.last_lgi = &last_lgi_;
+  state.memory = &memory_;
   state.groups = 1;
   parameter_.trained = 1;
   state.parameters = &parameter_;

@@ -67,7 +67,7 @@ class Walk {
   const Point& at() const { return w_; }
   const Point& first_moment() const { return m_; }
   const Point& second_moment() const { return v_; }
-  double lgi() const { return last_lgi_; }
+  double lgi() const { return memory_.lgi; }
   double brake() const { return rule_.applied_brake; }
   std::int64_t steps() const { return numbers_.steps; }
 
@@ -78,7 +78,7 @@ class Walk {
   Directional directions_;
   kernels::StepNumbers numbers_;
   kernels::ParameterNumbers parameter_;
-  double last_lgi_ = 0;
+  kernels::GroupMemory memory_;
   double loss_ = 0;
   std::vector<double> probed_, slopes_, records_;
   kernels::FinishStep finish_;

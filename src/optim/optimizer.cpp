@@ -216,7 +216,7 @@ void Optimizer::save(OutputArchive& archive) const {
   step::save_state(archive, saved);
 }
 
-std::vector<double> Optimizer::accept(
+std::vector<kernels::GroupMemory> Optimizer::accept(
     InputArchive&, torch::optim::OptimizerOptions& new_defaults,
     const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const {
   check_options(new_defaults, "load: ");
@@ -246,7 +246,7 @@ void Optimizer::load(InputArchive& archive) {
     return tensors_of(*state);
   };
   const auto totals = step::load_state(archive, reader);
-  auto last_lgi = accept(archive, *new_defaults, options);
+  auto memory = accept(archive, *new_defaults, options);
 
   defaults_ = std::move(new_defaults);
   state().clear();
@@ -255,7 +255,7 @@ void Optimizer::load(InputArchive& archive) {
     for (std::size_t i = 0; i < param_groups()[g].params().size(); ++i)
       if (states[g][i]) state()[optim::state_key(param_groups()[g].params()[i])] = std::move(states[g][i]);
   }
-  engine().restore(totals, std::move(last_lgi));
+  engine().restore(totals, std::move(memory));
   next_warning_ = 1;
   while (next_warning_ <= totals.skipped) next_warning_ *= 10;
 }

@@ -102,6 +102,10 @@ void optim::check_against(const SAdamOptions& options, const SAdamOptions& whole
     throw Error(
         "directions 'step' goes with the statistic 'residual' only: add "
         ".statistic(sadam::Statistic::residual).");
+  if (options.brake() == Brake::held && (whole.directions() != Directions::step || whole.source()))
+    throw Error(where +
+                "the brake 'held' steers by a probe along the step: add .directions(sadam::Directions::step) "
+                "and .statistic(sadam::Statistic::residual).");
 }
 
 #define SADAM_SET(name, value) options.name(value);

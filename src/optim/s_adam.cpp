@@ -73,17 +73,29 @@ void SAdam::step(double brake) { step(Brakes{0, std::vector<double>(param_groups
 void SAdam::save(OutputArchive& archive) const {
   Optimizer::save(archive);
   archive.write("has_source", c10::IValue(static_cast<bool>(whole().source())));
-  auto lgi = engine().last_lgi();
-  lgi.resize(param_groups().size(), lgi.empty() || whole().group_by_group() ? 0 : lgi.back());
+  auto memory = engine().memory();
+  const bool common = !memory.empty() && !whole().group_by_group();
+  memory.resize(param_groups().size(), common ? memory.back() : kernels::GroupMemory());
+  std::vector<double> lgi;
+  std::vector<double> brakes;
+  for (const auto& of_group : memory) {
+    lgi.push_back(of_group.lgi);
+    brakes.push_back(of_group.brake);
+  }
   archive.write("last_lgi", c10::IValue(lgi));
+  archive.write("held_brakes", c10::IValue(brakes));
 }
 
-std::vector<double> SAdam::accept(
+std::vector<kernels::GroupMemory> SAdam::accept(
     InputArchive& archive, torch::optim::OptimizerOptions& new_defaults,
     const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const {
-  auto last_lgi = step::read_value(archive, "last_lgi").toDoubleVector();
-  if (last_lgi.size() != options.size())
+  const auto lgi = step::read_value(archive, "last_lgi").toDoubleVector();
+  std::vector<double> brakes(lgi.size(), 1);  // of an archive from before there were any
+  if (c10::IValue saved; archive.try_read("held_brakes", saved)) brakes = saved.toDoubleVector();
+  if (lgi.size() != options.size() || brakes.size() != options.size())
     throw Error("load: the saved state has another number of groups and ρ: the file is damaged.");
+  std::vector<kernels::GroupMemory> memory;
+  for (std::size_t g = 0; g < lgi.size(); ++g) memory.push_back({lgi[g], brakes[g]});
   if (step::read_value(archive, "has_source").toBool() && !whole().source())
     throw Error(
         "load: the state was saved with a caller's direction source, which a file cannot hold: build SAdam "
@@ -96,7 +108,7 @@ std::vector<double> SAdam::accept(
     of_group.inherit_from(new_whole);
     optim::check_values(of_group, "load: ");
   }
-  return last_lgi;
+  return memory;
 }
 
 }  // namespace sadam

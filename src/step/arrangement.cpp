@@ -66,11 +66,12 @@ void Engine::arrange(const Problem& problem, const Request& request) {
     if (new_numbers) {
       refresh();
       untaken_ = take_summaries();
-      auto lgi = last_lgi();
+      auto known = memory();
       // A group that joined later starts from the common ρ.
       const bool common = problem.plan && !problem.plan->group_by_group;
-      lgi.resize(static_cast<std::size_t>(shape.groups), common && !lgi.empty() ? lgi.back() : 0);
-      numbers_ = std::make_shared<Numbers>(device_, shape, totals_, lgi);
+      known.resize(static_cast<std::size_t>(shape.groups),
+                   common && !known.empty() ? known.back() : kernels::GroupMemory());
+      numbers_ = std::make_shared<Numbers>(device_, shape, totals_, std::move(known));
       begun_ = refreshed_ = taken_ = 0;
       open_ = false;
     }
@@ -173,9 +174,9 @@ std::vector<StepSummary> Engine::take_summaries() {
   return summaries;
 }
 
-std::vector<double> Engine::last_lgi() {
+std::vector<kernels::GroupMemory> Engine::memory() {
   wait_for_steps();
-  return numbers_ ? numbers_->last_lgi() : last_lgi_;
+  return numbers_ ? numbers_->memory() : memory_;
 }
 
 Items Engine::updated_items() {
@@ -186,14 +187,14 @@ Items Engine::updated_items() {
   return items_;
 }
 
-void Engine::restore(const Totals& totals, std::vector<double> last_lgi) {
+void Engine::restore(const Totals& totals, std::vector<kernels::GroupMemory> memory) {
   numbers_.reset();
   items_.clear();
   begun_state_.reset();
   untaken_.clear();
   summary_ = {};
   totals_ = totals;
-  last_lgi_ = std::move(last_lgi);
+  memory_ = std::move(memory);
   begun_ = refreshed_ = taken_ = 0;
   open_ = false;
   ++layout_;

@@ -46,14 +46,14 @@ class Engine {
   const Totals& totals();
   /// Summaries of the steps since the last call, oldest first; at most as many as the ring holds.
   std::vector<StepSummary> take_summaries();
-  /// ρ of each group, kept between probes.
-  std::vector<double> last_lgi();
+  /// What each group keeps from step to step.
+  std::vector<kernels::GroupMemory> memory();
   /// The items of the last step with their counts of updates.
   Items updated_items();
   /// Where the last step was taken.
   at::Device device() const { return device_; }
   /// Starts from these, as after a load.
-  void restore(const Totals& totals, std::vector<double> last_lgi);
+  void restore(const Totals& totals, std::vector<kernels::GroupMemory> memory);
 
   // ---- for captured steps ----
   /// Turns to where the parameters are.
@@ -127,7 +127,7 @@ class Engine {
   bool open_ = false;              // probe() has begun a record that apply() will finish
   std::array<bool, 2> checked_{};  // the first step that probes is over, under fresh and shared noise
   bool is_one_function_ = true;
-  std::vector<double> last_lgi_;      // until there are numbers
+  std::vector<kernels::GroupMemory> memory_;  // until there are numbers
   std::vector<StepSummary> untaken_;  // of steps before the numbers were made
   StepSummary summary_;
   Totals totals_;

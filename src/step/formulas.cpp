@@ -18,9 +18,9 @@ double lgi(Statistic statistic, const std::vector<double>& differences, const st
 
 double step_lgi(double change, double slope) { return kernels::step_lgi_of(change, slope); }
 
-double brake(Brake form, double damping, double lgi) {
+double brake(Brake form, double damping, double lgi, const HeldBrake& held) {
   if (!is_known(form)) throw Error("brake: the form of the brake must be " + list_of_names<Brake>() + ".");
-  return kernels::brake_of(form, damping, lgi);
+  return kernels::brake_of(form, damping, lgi, held);
 }
 
 std::string to_string(Directions directions) { return name_of(directions); }

@@ -68,16 +68,15 @@ StepSummary summary_of(const double* record, const NumbersShape& shape) {
 }  // namespace
 
 Numbers::Numbers(at::Device device, NumbersShape shape, const Totals& totals,
-                 const std::vector<double>& last_lgi)
+                 std::vector<kernels::GroupMemory> memory)
     : device_(device), shape_(shape) {
   StepNumbers numbers;
   numbers.steps = totals.steps;
   numbers.skipped = totals.skipped;
   numbers.non_finite_probes = totals.non_finite_probes;
   numbers_ = uploaded<StepNumbers>({numbers}, device);
-  auto lgi = last_lgi;
-  lgi.resize(static_cast<std::size_t>(shape.groups), 0);
-  last_lgi_ = uploaded(lgi, device);
+  memory.resize(static_cast<std::size_t>(shape.groups));
+  memory_ = uploaded(memory, device);
   rules_ = uploaded(std::vector<GroupRule>(static_cast<std::size_t>(shape.groups)), device);
   const auto numbers_of_double = at::TensorOptions().dtype(at::kDouble).device(device);
   losses_ = at::zeros({2 + shape.probes}, numbers_of_double);
@@ -106,7 +105,7 @@ kernels::StepState Numbers::state() const {
   kernels::StepState state;
   state.numbers = address<StepNumbers>(numbers_);
   state.rules = address<GroupRule>(rules_);
-  state.last_lgi = address<double>(last_lgi_);
+  state.memory = address<kernels::GroupMemory>(memory_);
   state.groups = shape_.groups;
   state.parameters = items_.defined() ? address<ParameterNumbers>(items_) : nullptr;
   state.parameter_count = item_count_;
@@ -140,7 +139,9 @@ std::vector<std::int64_t> Numbers::updates() const {
   return updates;
 }
 
-std::vector<double> Numbers::last_lgi() const { return downloaded<double>(last_lgi_); }
+std::vector<kernels::GroupMemory> Numbers::memory() const {
+  return downloaded<kernels::GroupMemory>(memory_);
+}
 
 std::vector<StepSummary> Numbers::summaries(std::int64_t first, std::int64_t end) const {
   std::vector<StepSummary> summaries;

@@ -29,7 +29,7 @@ class Numbers {
   /// of probes.
   static constexpr std::int64_t kRing = 512;
 
-  Numbers(at::Device device, NumbersShape shape, const Totals& totals, const std::vector<double>& last_lgi);
+  Numbers(at::Device device, NumbersShape shape, const Totals& totals, std::vector<kernels::GroupMemory> memory);
 
   const NumbersShape& shape() const { return shape_; }
   at::Device device() const { return device_; }
@@ -60,7 +60,7 @@ class Numbers {
   bool is_skipped() const;
   kernels::StepNumbers counts() const;
   std::vector<std::int64_t> updates() const;  ///< t of each item
-  std::vector<double> last_lgi() const;
+  std::vector<kernels::GroupMemory> memory() const;
   /// Records of the steps [first, end), counted as begun.
   std::vector<StepSummary> summaries(std::int64_t first, std::int64_t end) const;
 
@@ -70,7 +70,7 @@ class Numbers {
   std::int64_t ring_ = kRing;
   at::Tensor numbers_;   // StepNumbers
   at::Tensor rules_;     // GroupRule of each group
-  at::Tensor last_lgi_;  // double of each group
+  at::Tensor memory_;    // GroupMemory of each group
   at::Tensor items_;     // ParameterNumbers of each item
   at::Tensor losses_;    // loss, base, probes
   at::Tensor slopes_;

@@ -72,7 +72,7 @@ void expect_finished(const StepArrays& step, const Round& round, const Doubles& 
   for (std::size_t g = 0; g < 2; ++g) {
     EXPECT_NEAR(record[step.lgi_at() + g], lgi, 1e-12);
     EXPECT_NEAR(record[step.brakes_at() + g], brakes[g], 1e-12);
-    EXPECT_EQ(step.last_lgi[g], record[step.lgi_at() + g]);
+    EXPECT_EQ(step.last_lgi()[g], record[step.lgi_at() + g]);
     EXPECT_EQ(step.rules[g].applied_brake, record[step.brakes_at() + g]);
   }
   const auto before = StepArrays::parameters_before();
@@ -123,6 +123,39 @@ TEST(FinishStepKernel, LooksAlongTheStep) {
   expect_finished(step, round, {1.2}, {-0.4});
 }
 
+// One group holds its brake, the other does not.
+TEST(FinishStepKernel, HoldsABrake) {
+  StepArrays step({1.2}, {-0.4});  // D = −0.3, R = 0.1: ρ = 0.2
+  step.rules[1].brake = Brake::held;
+  step.rules[1].target = 0.5;
+  step.rules[1].ceiling = 1;
+  auto round = step.round();
+  round.along_step = true;
+  round.distance = 1;
+  cpu_kernels().start_step({step.state(), {}});
+  const auto& held = step.parameters[3];
+  EXPECT_NEAR(held.coefficients.step_size, 0.8 * 0.02 / (1 - std::pow(0.9, 31)), 1e-15)
+      << "the probe looks along the step with the last brake";
+  EXPECT_NEAR(step.parameters[2].coefficients.step_size, 0.01 / (1 - std::pow(0.9, 21)), 1e-15);
+  step.slopes = {-0.4};
+  step.finish(round);
+  const double brake = 0.8 * std::exp(0.5 * 0.3);
+  EXPECT_NEAR(step.record()[step.brakes_at() + 1], brake, 1e-10);
+  EXPECT_NEAR(held.coefficients.step_size, brake * 0.02 / (1 - std::pow(0.9, 31)), 1e-12);
+  EXPECT_EQ(step.memory[1].brake, step.rules[1].applied_brake);
+  EXPECT_EQ(step.memory[0].brake, 0.9) << "not held, so not touched";
+
+  round.probes = 0;  // between probes it stays
+  step.finish(round);
+  EXPECT_EQ(step.record()[step.brakes_at() + 1], step.memory[1].brake);
+  EXPECT_NEAR(step.memory[1].brake, brake, 1e-10);
+
+  step.rules[1].given_brake = 0.25;  // a caller's own is not remembered
+  step.finish(round);
+  EXPECT_EQ(step.rules[1].applied_brake, 0.25);
+  EXPECT_NEAR(step.memory[1].brake, brake, 1e-10);
+}
+
 TEST(FinishStepKernel, CapsRho) {
   const Doubles losses = {1.4, 1.6};
   StepArrays step(losses);
@@ -131,7 +164,7 @@ TEST(FinishStepKernel, CapsRho) {
   round.cap = 0.3;
   step.finish(round);
   expect_finished(step, round, losses, {0, 0});
-  EXPECT_EQ(step.last_lgi, (Doubles{0.3, 0.3}));
+  EXPECT_EQ(step.last_lgi(), (Doubles{0.3, 0.3}));
 }
 
 TEST(FinishStepKernel, WithoutProbesKeepsRho) {
@@ -145,7 +178,7 @@ TEST(FinishStepKernel, WithoutProbesKeepsRho) {
   EXPECT_EQ(record[step.lgi_at() + 1], 0.75);
   EXPECT_NEAR(record[step.brakes_at()], std::exp(-0.5), 1e-15);
   EXPECT_NEAR(record[step.brakes_at() + 1], 1 / 1.375, 1e-15);
-  EXPECT_EQ(step.last_lgi, (Doubles{0.25, 0.75}));
+  EXPECT_EQ(step.last_lgi(), (Doubles{0.25, 0.75}));
   EXPECT_EQ(step.numbers[0].steps, 41);
 }
 
@@ -173,7 +206,7 @@ TEST(FinishStepKernel, ANonFiniteProbeBrakesThisStepAlone) {
       EXPECT_EQ(record[kRecordSkipped], 0);
       EXPECT_EQ(record[step.lgi_at()], largest);
       EXPECT_NEAR(record[step.brakes_at()], std::exp(-2 * largest), 1e-15);
-      EXPECT_EQ(step.last_lgi, (Doubles{0.25, 0.75}));
+      EXPECT_EQ(step.last_lgi(), (Doubles{0.25, 0.75}));
       EXPECT_EQ(step.numbers[0].non_finite_probes, 3);
       EXPECT_EQ(step.numbers[0].steps, 41);
     }

@@ -85,10 +85,18 @@ TEST(SharedLgi, AlongTheStepComparesTheChangeWithTheSlope) {
 TEST(SharedLgi, BrakesAsTheirFormulas) {
   EXPECT_NEAR(brake_of(Brake::exponential, 2, 0.75), std::exp(-1.5), 1e-16);
   EXPECT_NEAR(brake_of(Brake::proximal, 2, 0.75), 0.4, 1e-16);
-  for (const auto form : {Brake::exponential, Brake::proximal}) {
+  for (const auto form : {Brake::exponential, Brake::proximal, Brake::held}) {
     EXPECT_EQ(brake_of(form, 0, 0.75), 1);
     EXPECT_EQ(brake_of(form, 2, 0), 1);
   }
+}
+
+TEST(SharedLgi, TheHeldBrakeFollowsFromTheLastOne) {
+  EXPECT_NEAR(brake_of(Brake::held, 2, 0.75, {0.4, 0.5, 1}), 0.4 * std::exp(-0.5), 1e-16);
+  EXPECT_NEAR(brake_of(Brake::held, 2, 0.3, {0.4, 0.5, 1}), 0.4 * std::exp(0.4), 1e-16);
+  EXPECT_EQ(brake_of(Brake::held, 2, 0.3, {0.9, 0.5, 1}), 1) << "its ceiling";
+  EXPECT_NEAR(brake_of(Brake::held, 2, 0.3, {0.9, 0.5, 8}), 0.9 * std::exp(0.4), 1e-15);
+  EXPECT_EQ(brake_of(Brake::held, 9, 1, {0.01, 0.5, 1}), 1e-3) << "it never vanishes";
 }
 
 }  // namespace

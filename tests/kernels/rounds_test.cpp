@@ -45,7 +45,7 @@ void expect_skipped(const StepArrays& step, double loss, double bad_loss, double
   EXPECT_EQ(record[step.lgi_at() + 1], 0.75);
   EXPECT_EQ(record[step.brakes_at()], brakes[0]);
   EXPECT_EQ(record[step.brakes_at() + 1], brakes[1]);
-  EXPECT_EQ(step.last_lgi, (std::vector<double>{0.25, 0.75}));
+  EXPECT_EQ(step.last_lgi(), (std::vector<double>{0.25, 0.75}));
   EXPECT_EQ(step.rules[0].applied_brake, brakes[0]);
 }
 
@@ -133,7 +133,7 @@ TEST(Rounds, UpdateOneGroupAfterTheOther) {
   EXPECT_EQ(step.parameters[0].t, 1);
   EXPECT_EQ(step.parameters[3].t, 30);
   EXPECT_EQ(step.parameters[3].coefficients.step_size, -7);
-  EXPECT_EQ(step.last_lgi[1], 0.75);
+  EXPECT_EQ(step.last_lgi()[1], 0.75);
 
   step.base = {1.2};  // the first group has moved
   step.finish(rounds[1]);
@@ -151,7 +151,7 @@ TEST(Rounds, UpdateOneGroupAfterTheOther) {
   const double rho[] = {rho_of_two(d[0], d[1]), rho_of_two(d[2], d[3])};
   for (std::size_t g = 0; g < 2; ++g) {
     EXPECT_NEAR(record[step.lgi_at() + g], rho[g], 1e-14);
-    EXPECT_EQ(step.last_lgi[g], record[step.lgi_at() + g]);
+    EXPECT_EQ(step.last_lgi()[g], record[step.lgi_at() + g]);
   }
   EXPECT_NEAR(record[step.brakes_at()], std::exp(-2 * rho[0]), 1e-14);
   EXPECT_NEAR(record[step.brakes_at() + 1], 1 / (1 + 0.5 * rho[1]), 1e-14);
@@ -187,8 +187,8 @@ TEST(Rounds, CountTheirNonFiniteProbesTogetherAndJudgeThemApart) {
   EXPECT_EQ(step.record()[kRecordNonFiniteProbes], 1);
   EXPECT_EQ(step.numbers[0].non_finite_probes, 3);
   EXPECT_EQ(step.record()[step.lgi_at()], 1);
-  EXPECT_EQ(step.last_lgi[0], 0.25) << "says only that a probe was not finite";
-  EXPECT_NEAR(step.last_lgi[1], 1, 1e-6);
+  EXPECT_EQ(step.last_lgi()[0], 0.25) << "says only that a probe was not finite";
+  EXPECT_NEAR(step.last_lgi()[1], 1, 1e-6);
 }
 
 TEST(Rounds, AreAllSkippedIfTheFirstIs) {
@@ -212,7 +212,7 @@ TEST(SplitStep, JudgesFirstAndAppliesLater) {
   EXPECT_EQ(record[kRecordSkipped], 0);
   for (std::size_t g = 0; g < 2; ++g) {
     EXPECT_NEAR(record[step.lgi_at() + g], rho, 1e-14);
-    EXPECT_EQ(step.last_lgi[g], record[step.lgi_at() + g]);
+    EXPECT_EQ(step.last_lgi()[g], record[step.lgi_at() + g]);
   }
   EXPECT_NEAR(record[step.brakes_at()], std::exp(-2 * rho), 1e-14);
   EXPECT_NEAR(step.rules[1].applied_brake, 1 / (1 + 0.5 * rho), 1e-14);
@@ -233,7 +233,7 @@ TEST(SplitStep, JudgesFirstAndAppliesLater) {
   EXPECT_EQ(record[step.differences_at()], (1.4 - 1.5) / 0.01);
   for (std::size_t g = 0; g < 2; ++g) {
     EXPECT_NEAR(record[step.lgi_at() + g], rho, 1e-14);
-    EXPECT_NEAR(step.last_lgi[g], rho, 1e-14);
+    EXPECT_NEAR(step.last_lgi()[g], rho, 1e-14);
   }
   EXPECT_EQ(record[step.brakes_at()], 0.125);
   EXPECT_EQ(step.rules[0].applied_brake, 0.125);
@@ -256,7 +256,7 @@ TEST(SplitStep, RemembersANonFiniteProbeUntilItIsApplied) {
   EXPECT_EQ(step.numbers[0].non_finite_probes, 3);
   EXPECT_EQ(record[step.lgi_at()], 1);
   EXPECT_NEAR(record[step.brakes_at()], std::exp(-2.0), 1e-15);
-  EXPECT_EQ(step.last_lgi, (std::vector<double>{0.25, 0.75}));
+  EXPECT_EQ(step.last_lgi(), (std::vector<double>{0.25, 0.75}));
 }
 
 // Nothing but the record remembers the loss when the update is asked for.

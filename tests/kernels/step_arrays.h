@@ -28,7 +28,7 @@ StepState state_of(Arrays& arrays, std::int64_t groups, std::int64_t parameters,
   StepState state;
   state.numbers = arrays.numbers.data();
   state.rules = arrays.rules.data();
-  state.last_lgi = arrays.last_lgi.data();
+  state.memory = arrays.memory.data();
   state.groups = groups;
   state.parameters = arrays.parameters.data();
   state.parameter_count = parameters;
@@ -49,8 +49,15 @@ struct StepArrays {
   std::int64_t probes;
   std::vector<StepNumbers> numbers;
   std::vector<GroupRule> rules;
-  std::vector<double> last_lgi, loss, base, probed, slopes, records;
+  std::vector<GroupMemory> memory;
+  std::vector<double> loss, base, probed, slopes, records;
   std::vector<ParameterNumbers> parameters;
+
+  std::vector<double> last_lgi() const {
+    std::vector<double> lgi;
+    for (const auto& of_group : memory) lgi.push_back(of_group.lgi);
+    return lgi;
+  }
 
   static StepNumbers numbers_before() {
     StepNumbers before;
@@ -75,7 +82,7 @@ struct StepArrays {
       : probes(static_cast<std::int64_t>(given_probed.size())),
         numbers({numbers_before()}),
         rules({step_rule(0), step_rule(1)}),
-        last_lgi({0.25, 0.75}),
+        memory({{0.25, 0.9}, {0.75, 0.8}}),
         loss({1.5}),
         base({1.5}),
         probed(given_probed),

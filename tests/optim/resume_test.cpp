@@ -68,6 +68,12 @@ TEST(Resume, SAdamEqualsTheUninterruptedRun) {
       SAdamOptions(0.02).interval(4),  // 7 is in the middle of an interval: the kept ρ must survive
       SAdamOptions(0.02).damp_weight_decay(true).brake(Brake::proximal).directions(Directions::rademacher),
       SAdamOptions(0.02).directions(Directions::step).statistic(Statistic::residual),
+      SAdamOptions(0.02)  // the brake that is held must survive
+          .directions(Directions::step)
+          .statistic(Statistic::residual)
+          .brake(Brake::held)
+          .damping(0.3)
+          .interval(2),
   };
   for (const auto& options : all)
     expect_resumed_equals_uninterrupted<SAdam>(options, SAdamOptions(0.5).seed(1));

@@ -105,6 +105,33 @@ TEST(SAdam, PresetsAreWhatTheirSourcesSay) {
   EXPECT_FALSE(reference == paper);
 }
 
+/// f(w) = |w| from w = 1 with steps of 0.3: a kink that Adam, without momentum, leaps over in every step.
+double last_distance(const SAdamOptions& options) {
+  auto w = torch::ones({1}, torch::kFloat64).set_requires_grad(true);
+  SAdam optimizer(std::vector<torch::Tensor>{w}, options);
+  for (int step = 0; step < 400; ++step) optimizer.step([&] { return w.abs().sum(); });
+  return std::abs(w.item<double>());
+}
+
+TEST(SAdam, AHeldBrakeGrowsShorterWhereStepsLeapOverAKink) {
+  const auto along = SAdamOptions(0.3).beta1(0).weight_decay(0).directions(Directions::step).statistic(
+      Statistic::residual);
+  const double free = last_distance(SAdamOptions(along).damping(0));
+  const double held = last_distance(SAdamOptions(along).brake(Brake::held).damping(0.2).target(0.3));
+  EXPECT_GT(free, 0.02);
+  EXPECT_LT(held, free / 10);
+}
+
+TEST(SAdam, AHeldBrakeNeedsAProbeAlongTheStep) {
+  auto w = torch::ones({1}).set_requires_grad(true);
+  try {
+    SAdam optimizer(std::vector<torch::Tensor>{w}, SAdamOptions(0.1).brake(Brake::held));
+    FAIL() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("along the step"), std::string::npos) << error.what();
+  }
+}
+
 TEST(SAdam, EveryCombinationOfOptionsTrains) {
   for (auto directions :
        {Directions::sphere, Directions::per_tensor, Directions::rademacher, Directions::step})

@@ -14,13 +14,14 @@ namespace {
 struct StepOnGpu {
   DeviceArray<StepNumbers> numbers;
   DeviceArray<GroupRule> rules;
-  DeviceArray<double> last_lgi, loss, base, probed, slopes, records;
+  DeviceArray<GroupMemory> memory;
+  DeviceArray<double> loss, base, probed, slopes, records;
   DeviceArray<ParameterNumbers> parameters;
 
   explicit StepOnGpu(const StepArrays& from)
       : numbers(from.numbers),
         rules(from.rules),
-        last_lgi(from.last_lgi),
+        memory(from.memory),
         loss(from.loss),
         base(from.base),
         probed(from.probed),
@@ -83,7 +84,11 @@ void expect_same(const StepOnGpu& got, const StepArrays& want) {
   EXPECT_NEAR(numbers.lgi, want.numbers[0].lgi, 1e-15);
   const auto rules = got.rules.values();
   for (std::size_t g = 0; g < rules.size(); ++g) expect_rule(rules[g], want.rules[g]);
-  expect_numbers(got.last_lgi.values(), want.last_lgi, "last ρ");
+  const auto memory = got.memory.values();
+  for (std::size_t g = 0; g < memory.size(); ++g) {
+    EXPECT_NEAR(memory[g].lgi, want.memory[g].lgi, 1e-15) << g;
+    EXPECT_NEAR(memory[g].brake, want.memory[g].brake, 1e-15) << g;
+  }
   expect_numbers(got.loss.values(), want.loss, "loss");
   expect_numbers(got.base.values(), want.base, "base");
   expect_numbers(got.probed.values(), want.probed, "probed");
@@ -200,7 +205,7 @@ TEST(CudaFinishStep, ReachesEveryGroupAndParameter) {
   StepArrays some({1.4, 1.55});
   some.rules = rules;
   some.parameters = parameters;
-  some.last_lgi.assign(groups, 0.25);
+  some.memory.assign(groups, {0.25, 0.9});
   some.records.assign(static_cast<std::size_t>(3 * (kRecordHead + 4 + 2 * groups)), -1);
   auto round = some.round();
   round.end_group = groups;
