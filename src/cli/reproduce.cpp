@@ -4,14 +4,17 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "base/usage_error.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/reproduce.h"
+#include "report/runs_csv.h"
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"
+#include "reproduce/results.h"
 
 namespace sadam::cli {
 namespace {
@@ -49,7 +52,7 @@ Every S-Adam row gets three controls, with the same seeds:
   matched    AdamW, each step multiplied by the mean brake of the S-Adam run
   shuffled   AdamW with the brakes of that run in random order
   cosine     AdamW with a learning rate that falls to zero
-With two seeds or more, the differences seed by seed and their standard errors
+With two seeds or more, the differences seed by seed and their 95 % intervals
 follow the table.)";
 
 void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
@@ -64,7 +67,24 @@ void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
   }
 }
 
+/// The table of runs that were recorded: with their seeds, unless others are asked for.
+reproduce::Plan recorded_plan(const ReproduceArguments& arguments) {
+  std::vector<report::RunSummary> runs;
+  for (const auto& file : arguments.from_csv)
+    for (auto& run : report::read_runs_csv(file)) runs.push_back(std::move(run));
+  auto request = arguments.full_request();
+  if (request.seeds.empty()) {
+    std::set<std::int64_t> seeds;
+    for (const auto& run : runs)
+      if (run.recipe) seeds.insert(run.recipe->seed);
+    request.seeds.assign(seeds.begin(), seeds.end());
+  }
+  return with_recorded(make_plan(reproduce::find_table(arguments.table), request), std::move(runs),
+                       request.root);
+}
+
 void reproduce_table(const ReproduceArguments& arguments) {
+  if (!arguments.from_csv.empty()) return print(recorded_plan(arguments), arguments, {});
   const auto plan = make_plan(reproduce::find_table(arguments.table), arguments.full_request());
   if (arguments.plan_only) {
     check_runs(plan);
@@ -153,6 +173,12 @@ void add_reproduce(CLI::App& app) {
   add_root_option(command, request.root, "Folder of the runs");
   command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");
   command.add_flag("--show", arguments->show, "Trains nothing: shows what is there");
+  command
+      .add_option("--from-csv", arguments->from_csv,
+                  "Trains nothing: shows the runs that 'sadam runs --csv' wrote to these files")
+      ->type_name("FILE")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   auto* const csv = command.add_flag("--csv", arguments->csv,
                                      "For other programs: comma-separated values, a row for each method");
   auto* const json =

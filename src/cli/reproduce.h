@@ -25,6 +25,7 @@ struct ReproduceArguments {
   std::vector<std::string> controls;
   bool plan_only = false;
   bool show = false;
+  std::vector<std::string> from_csv;
   bool quiet = false;
   bool csv = false;
   bool json = false;

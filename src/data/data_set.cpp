@@ -89,6 +89,23 @@ std::size_t checked_count(const std::string& name, const char* part, std::size_t
   return wanted;
 }
 
+/// All but the images that are held out, and those. `Part` is Images or FolderPart.
+template <class Part>
+std::pair<Part, Part> held_out(const DataRequest& request, Part all, std::int64_t classes) {
+  const auto count = checked_count(request.name, "training and validation",
+                                   request.validation_images + request.train_images, all.labels.size()) -
+                     request.train_images;
+  if (count == 0) return {std::move(all), {}};
+  if (count == all.labels.size())
+    throw UsageError(fmt::format("{} validation images are all that {} has to train on: ask for fewer.",
+                                 count, request.name));
+  const auto chosen = even_subset(all.labels, classes, count);
+  std::vector<std::size_t> rest;
+  for (std::size_t i = 0; i < all.labels.size(); ++i)
+    if (!std::binary_search(chosen.begin(), chosen.end(), i)) rest.push_back(i);
+  return {subset(all, rest), subset(all, chosen)};
+}
+
 std::shared_ptr<const ImageSet> folder_part(const DataRequest& request, const char* name,
                                             const FolderPart& part, std::size_t classes, std::size_t wanted,
                                             std::size_t pixels) {
@@ -100,8 +117,12 @@ std::shared_ptr<const ImageSet> folder_part(const DataRequest& request, const ch
 DataSet open_folder(const DataRequest& request, const Folder& folder, std::size_t pixels) {
   refuse_problems(folder);
   const auto classes = folder.classes.size();
-  return {folder_part(request, "training", folder.train, classes, request.train_images, pixels),
+  const auto [train, validation] =
+      held_out(request, folder.train, static_cast<std::int64_t>(folder.classes.size()));
+  return {folder_part(request, "training", train, classes, request.train_images, pixels),
           folder_part(request, "test", folder.test, classes, request.test_images, pixels),
+          validation.labels.empty() ? nullptr
+                                    : folder_part(request, "validation", validation, classes, 0, pixels),
           imagenet_normalization(), folder.classes};
 }
 
@@ -111,9 +132,7 @@ std::string how_to_replace(const DataRequest& request, const std::vector<std::st
                      std::filesystem::path(files.front()).parent_path().string(), request.name);
 }
 
-std::shared_ptr<const ImageSet> cifar_part(const DataRequest& request, const char* name, Cifar kind,
-                                           const std::vector<std::string>& files, std::size_t wanted,
-                                           std::size_t pixels) {
+Images read_cifar(const DataRequest& request, Cifar kind, const std::vector<std::string>& files) {
   auto images = [&] {
     try {
       return read_cifar_files(files, kind);
@@ -125,6 +144,12 @@ std::shared_ptr<const ImageSet> cifar_part(const DataRequest& request, const cha
   if (classes != static_cast<std::size_t>(images.classes))
     throw Error(fmt::format("{} has images of {} classes and {} has {}: it is not whole. {}", files.front(),
                             classes, request.name, images.classes, how_to_replace(request, files)));
+  return images;
+}
+
+/// `wanted` of the images; 0: all.
+std::shared_ptr<const ImageSet> some_of(const DataRequest& request, const char* name, Images images,
+                                        std::size_t wanted, std::size_t pixels) {
   const auto count = checked_count(request.name, name, wanted, images.count);
   if (count != 0 && count != images.count)
     images = subset(images, even_subset(images.labels, images.classes, count));
@@ -132,8 +157,10 @@ std::shared_ptr<const ImageSet> cifar_part(const DataRequest& request, const cha
 }
 
 DataSet open_cifar(const DataRequest& request, const CifarFiles& files, std::size_t pixels) {
-  return {cifar_part(request, "training", files.kind, files.train, request.train_images, pixels),
-          cifar_part(request, "test", files.kind, files.test, request.test_images, pixels),
+  auto [train, validation] = held_out(request, read_cifar(request, files.kind, files.train), files.classes);
+  return {some_of(request, "training", std::move(train), request.train_images, pixels),
+          some_of(request, "test", read_cifar(request, files.kind, files.test), request.test_images, pixels),
+          validation.count == 0 ? nullptr : in_memory(std::move(validation), pixels),
           Normalization{},
           {}};
 }
@@ -145,14 +172,15 @@ constexpr std::uint64_t kSyntheticSeed = 0;
 DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::size_t pixels) {
   const auto part = [&](const char* name, bool test, std::size_t wanted, std::size_t all) {
     const auto count = checked_count(request.name, name, wanted, all);
-    return in_memory(make_synthetic({.classes = set.classes,
-                                     .count = count == 0 ? all : count,
-                                     .seed = kSyntheticSeed,
-                                     .test = test}),
-                     pixels);
+    return make_synthetic(
+        {.classes = set.classes, .count = count == 0 ? all : count, .seed = kSyntheticSeed, .test = test});
   };
-  return {part("training", false, request.train_images, set.train_images),
-          part("test", true, request.test_images, set.test_images),
+  const auto wanted = request.train_images == 0 ? 0 : request.train_images + request.validation_images;
+  auto [train, validation] =
+      held_out(request, part("training", false, wanted, set.train_images), set.classes);
+  return {in_memory(std::move(train), pixels),
+          in_memory(part("test", true, request.test_images, set.test_images), pixels),
+          validation.count == 0 ? nullptr : in_memory(std::move(validation), pixels),
           Normalization{},
           {}};
 }

@@ -16,6 +16,7 @@ namespace sadam::data {
 struct DataSet {
   std::shared_ptr<const ImageSet> train;
   std::shared_ptr<const ImageSet> test;
+  std::shared_ptr<const ImageSet> validation;  ///< held out of the training images; null: none were asked for
   Normalization normalization;
   std::vector<std::string> class_names;  ///< of a folder: as its folders are called; else empty
 };
@@ -27,6 +28,8 @@ struct DataRequest {
   std::size_t pixels = 0;        ///< 0: the data set's own size (32, 64, 160; 224 for folders)
   std::size_t train_images = 0;  ///< only so many, drawn evenly from the classes in a fixed order; 0: all
   std::size_t test_images = 0;
+  /// Taken from the training images first, in the same way, and not trained on.
+  std::size_t validation_images = 0;
 };
 
 /// Throws a UsageError for a name that does not exist (with the nearest one), and an Error that says how to

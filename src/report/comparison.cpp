@@ -371,8 +371,7 @@ std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const 
 Cell difference_cell(const std::vector<double>& values) {
   if (values.empty()) return {};
   auto text = fmt::format("{:+.2f}", mean(values));
-  if (const auto spread = deviation(values))
-    text += fmt::format(" ± {:.2f}", *spread / std::sqrt(static_cast<double>(values.size())));
+  if (const auto half = half_interval(values)) text += fmt::format(" ± {:.2f}", *half);
   return {mean(values), text};
 }
 

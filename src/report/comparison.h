@@ -61,7 +61,7 @@ Comparison compare(std::vector<RunSummary> runs, bool by_seed, const std::string
 std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const std::vector<RunSummary>& b,
                                         std::optional<double> RunSummary::*accuracy);
 
-/// "+1.20 ± 0.35": the mean and its standard error; without it for a single value, and nothing for none.
+/// "+1.20 ± 0.35": the mean and its 95 % interval; without it for a single value, and nothing for none.
 Cell difference_cell(const std::vector<double>& values);
 
 /// Whether unstable runs generalise worse: the rank correlation, over runs, of what was measured along the

@@ -145,7 +145,7 @@ std::string to_text_rows(const Comparison& comparison, std::size_t width) {
       comparison.by_seed
           ? fmt::format(
                 "Means ± deviations of n runs that differ only in the seed. Difference: best accuracy "
-                "less that of '{}', in points, seed by seed, ± its standard error.",
+                "less that of '{}', in points, seed by seed, ± its 95 % interval.",
                 base)
           : fmt::format("Difference: best accuracy less that of '{}', in points, where the seed is the same.",
                         base);

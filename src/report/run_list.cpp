@@ -10,6 +10,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/quantities.h"
 #include "base/text.h"
@@ -67,6 +68,14 @@ Cell trend_cell(const RunSummary& run) {
   return accuracies.empty() ? Cell() : Cell(sparkline(accuracies, kCells));
 }
 
+// Numbers with spaces between them, from which `reproduce --from-csv` redoes times to convergence.
+template <class Get>
+Cell by_epoch(const RunSummary& run, const Get& get) {
+  std::vector<std::string> numbers;
+  for (const auto& epoch : run.epochs) numbers.push_back(fmt::format("{:.6g}", get(epoch)));
+  return numbers.empty() ? Cell() : Cell(fmt::format("{}", fmt::join(numbers, " ")));
+}
+
 // The numbers are importances: what goes first where there is little room. Results have the largest.
 constexpr int kOfResults = 15;
 std::vector<RunColumn> run_columns() {
@@ -75,6 +84,7 @@ std::vector<RunColumn> run_columns() {
   };
   using Run = const RunSummary&;
   using Recipe = const train::Recipe&;
+  using Epoch = const train::EpochEvent&;
   return {
       {{"name", "run"}, Brief::yes, [](Run run) { return Cell(run.name); }},
       {{"state", "state", Align::left, 20}, Brief::yes, state_cell},
@@ -103,6 +113,9 @@ std::vector<RunColumn> run_columns() {
       {{"time", "time", Align::right, 15},
        Brief::yes,
        [](Run run) { return duration_cell(run.train_seconds); }},
+      {{"validated", "validated %", Align::right, 14},
+       Brief::if_any,
+       [](Run run) { return percent_cell(run.validated_accuracy); }},
       {{"trend", "accuracy", Align::left, 18}, Brief::only, trend_cell},
       {{"steps", "steps", Align::right}, Brief::no, [](Run run) { return Cell::count(run.steps); }},
       {{"best_epoch", "epoch of best", Align::right},
@@ -141,6 +154,12 @@ std::vector<RunColumn> run_columns() {
       {{"within_noise", "in noise", Align::right, 7},
        Brief::if_any,
        [](Run run) { return Cell::count(run.counts.within_noise); }},
+      {{"accuracies", "accuracy by epoch"},
+       Brief::no,
+       [](Run run) { return by_epoch(run, [](Epoch epoch) { return base::percent(epoch.test_accuracy); }); }},
+      {{"seconds", "time by epoch"},
+       Brief::no,
+       [](Run run) { return by_epoch(run, [](Epoch epoch) { return epoch.train_seconds; }); }},
       {{"folder", "folder"}, Brief::no, [](Run run) { return Cell(run.folder.string()); }},
   };
 }

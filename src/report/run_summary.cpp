@@ -66,6 +66,8 @@ void take_epochs(RunSummary& run, std::vector<train::EpochEvent> epochs) {
     run.best_accuracy = best->test_accuracy;
     run.best_epoch = best->epoch;
   }
+  if (const auto* const validated = train::best_validated(run.epochs))
+    run.validated_accuracy = validated->test_accuracy;
   const auto& last = run.epochs.back();
   run.epochs_done = last.epoch;
   run.last_accuracy = last.test_accuracy;

@@ -34,6 +34,8 @@ struct RunSummary {
   std::optional<double> best_accuracy;  ///< on the test set, between 0 and 1
   std::optional<std::int64_t> best_epoch;
   std::optional<double> last_accuracy;
+  /// On the test set, in the epoch that did best on the validation images; none where there are none.
+  std::optional<double> validated_accuracy;
   std::optional<double> last_test_loss;
   /// Over all steps, as a `matched` control takes it; none for a method that has no brake, which is neither
   /// S-Adam nor a control.

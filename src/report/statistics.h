@@ -30,6 +30,22 @@ inline std::optional<double> deviation(std::span<const double> values) {
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
 }
 
+/// The factor on a standard error that makes a 95 % interval (Student's t) of so many values, two or more.
+inline double t_factor(std::size_t values) {
+  constexpr double kFew[] = {12.7062, 4.3027, 3.1824, 2.7764};  // 1 to 4 degrees of freedom
+  const auto n = static_cast<double>(values - 1);
+  if (n < 5) return kFew[values - 2];
+  // Cornish and Fisher's expansion: within 4e-4.
+  return 1.959964 + (2.372270 + (2.822502 + (2.555850 + 1.589536 / n) / n) / n) / n;
+}
+
+/// Half of the 95 % interval of the mean. One value has none.
+inline std::optional<double> half_interval(std::span<const double> values) {
+  const auto spread = deviation(values);
+  if (!spread) return std::nullopt;
+  return t_factor(values.size()) * *spread / std::sqrt(static_cast<double>(values.size()));
+}
+
 /// Mean and deviation, each as `format` writes a number; the mean alone for one value, or where it is not
 /// finite; "–" for none.
 template <typename Format>

@@ -55,6 +55,7 @@ void check_images(const Plan& plan, const PlannedRun& run) {
                                    place_of(plan, run, field), field, wanted, data.name, there, part));
   };
   check("data.train_images", "training", data.train_images, set.train_images);
+  check("data.validation_images", "training", data.validation_images + data.train_images, set.train_images);
   check("data.test_images", "test", data.test_images, set.test_images);
 }
 
@@ -69,8 +70,9 @@ std::int64_t pixels_of(const train::Recipe& recipe) {
 void check_last_batch(const train::Recipe& recipe) {
   if (data::path_in_name(recipe.data.name)) return;
   const auto all = static_cast<std::int64_t>(data::known_set(recipe.data.name).train_images);
-  train::check_batches(recipe, recipe.data.train_images > 0 ? recipe.data.train_images : all,
-                       pixels_of(recipe));
+  train::check_batches(
+      recipe, recipe.data.train_images > 0 ? recipe.data.train_images : all - recipe.data.validation_images,
+      pixels_of(recipe));
 }
 
 // Whether there is such a network for images of this size: nothing else of a recipe makes a difference.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "report/run_summary.h"
 #include "reproduce/table_recipe.h"
 #include "train/recipe/recipe.h"
 
@@ -62,6 +63,8 @@ struct Plan {
   std::vector<PlannedRun> runs;          ///< in an order in which a control comes after what it controls
   bool of_the_paper = false;             ///< rather than a table of somebody's own
   std::vector<std::string> differences;  ///< from the paper, or from the table as it is written; a line each
+  /// What the runs came to, where they were recorded elsewhere; else they are read from their folders.
+  std::optional<std::vector<report::RunSummary>> recorded;
 };
 
 /// What names get behind them, so that short runs never mix with full ones: "", "-quick", "-3-epochs".

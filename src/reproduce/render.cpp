@@ -45,6 +45,7 @@ std::vector<report::Column> columns_of_report() {
           {"paper_best", "paper, %", Align::right},
           {"best", "best, %", Align::right},
           {"last", "last, %", Align::right},
+          {"validated", "validated, %", Align::right},
           {"mean_brake", "mean brake", Align::right},
           {"paper_seconds", "paper, s", Align::right},
           {"convergence_seconds", "converged, s", Align::right},
@@ -62,6 +63,7 @@ std::vector<Cell> row_of(const TableRecipe& table, const Group& group, std::opti
           number_or_nothing(result.paper_best),
           mean_cell(result.best, 2),
           mean_cell(result.last, 2),
+          mean_cell(result.validated, 2),
           mean_as(result.brake, [](double brake) { return base::decimal(brake, 3); }),
           result.paper_never_converged ? Cell("∗") : number_or_nothing(result.paper_seconds),
           convergence_cell(result),
@@ -171,6 +173,7 @@ FlatRow flat_row(const Plan& plan, const Group& group, std::optional<double> tar
   row.add_number("paper_best", result.paper_best);
   row.add_values("best", result.best);
   row.add_values("last", result.last);
+  row.add_values("validated", result.validated);
   row.add_values("brake", result.brake);
   row.add_number("paper_convergence_seconds", result.paper_seconds);
   row.add_truth("paper_never_converged", is_method && (result.paper_seconds || result.paper_never_converged)
@@ -206,14 +209,19 @@ std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>
   const auto layout = [&](const report::TextTable& table) {
     return style.markdown ? to_markdown(table) : to_text(table, width);
   };
+  std::size_t comparisons = 0;
   for (const auto& block : blocks_of(plan.table, read.groups)) {
     add((style.markdown ? "## " : "") + block.title);
     text += fmt::format("\n{}", layout(block.table));
     add(block.convergence);
     if (block.differences.rows.empty()) continue;
-    add("Seed by seed, in points of accuracy: mean difference ± its standard error.");
+    add("Seed by seed, in points of accuracy: mean difference ± its 95 % interval.");
     text += fmt::format("\n{}", layout(block.differences));
+    comparisons += (block.differences.columns.size() - 3) * block.differences.rows.size();
   }
+  if (comparisons > 0)
+    add(fmt::format("These are {} comparisons: where nothing differs, one interval in twenty misses 0.",
+                    comparisons));
   add(controls_note(read.groups));
   for (const auto& [column, why] : unavailable)
     add(fmt::format("{} is left out: {}", plan.table.columns[column].title, why));

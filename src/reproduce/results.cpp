@@ -1,16 +1,19 @@
 #include "reproduce/results.h"
 
 #include <fmt/format.h>
+#include <sadam/error.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "base/quantities.h"
 #include "report/comparison.h"
 #include "report/statistics.h"
+#include "train/recipe/fields.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -57,7 +60,57 @@ bool is_compared_with(const TableRecipe& table, const Group& method, const Group
   return other.row == method.row;
 }
 
+/// Without an epoch if the run is not there.
+RunSummary summary_of(const Plan& plan, const PlannedRun& run) {
+  if (plan.recorded) {
+    const auto found = std::find_if(plan.recorded->begin(), plan.recorded->end(),
+                                    [&](const RunSummary& each) { return each.folder == run.folder; });
+    if (found == plan.recorded->end()) return {};
+    auto summary = *found;
+    summary.name = run.label(plan.table);
+    return summary;
+  }
+  const train::RunPaths paths{run.folder};
+  return std::filesystem::exists(paths.recipe()) ? report::summarise(paths, run.label(plan.table))
+                                                 : RunSummary();
+}
+
+/// Of fields that decide what a run comes to.
+std::vector<train::Difference> real_differences(train::Recipe recorded, const train::Recipe& planned) {
+  recorded.title = planned.title;
+  recorded.data.root = planned.data.root;
+  recorded.train.threads = planned.train.threads;
+  recorded.train.device = planned.train.device;
+  recorded.train.checkpoint_every = planned.train.checkpoint_every;
+  recorded.train.evaluate_batch = planned.train.evaluate_batch;
+  recorded.watch = planned.watch;
+  recorded.control = planned.control;
+  return train::differences(recorded, planned);
+}
+
 }  // namespace
+
+Plan with_recorded(Plan plan, std::vector<RunSummary> runs, const std::filesystem::path& root) {
+  std::size_t known = 0;
+  std::set<std::string> said;
+  for (auto& summary : runs) {
+    summary.folder = root / summary.name;
+    const auto run = std::find_if(plan.runs.begin(), plan.runs.end(),
+                                  [&](const PlannedRun& each) { return each.folder == summary.folder; });
+    if (run == plan.runs.end()) continue;
+    ++known;
+    if (!summary.recipe) continue;
+    for (const auto& [field, there, planned] : real_differences(*summary.recipe, run->recipe))
+      if (said.insert(field).second)
+        plan.differences.push_back(fmt::format("recorded with {} = {} instead of {}", field, there, planned));
+  }
+  if (known == 0)
+    throw Error(
+        fmt::format("there are no runs of {} in what was recorded: the names of its runs begin with {}/.",
+                    plan.name, plan.name));
+  plan.recorded = std::move(runs);
+  return plan;
+}
 
 std::vector<std::string> Groups::irregularities() const {
   std::vector<const report::RunSummary*> runs;
@@ -70,11 +123,9 @@ Groups read_groups(const Plan& plan) {
   Groups result;
   auto& groups = result.groups;
   for (const auto& run : plan.runs) {
-    const train::RunPaths paths{run.folder};
-    if (!std::filesystem::exists(paths.recipe())) continue;
-    auto summary = report::summarise(paths, run.label(plan.table));
+    auto summary = summary_of(plan, run);
     if (!summary.problem.empty()) result.problems.push_back(summary.problem);
-    if (summary.epochs.empty()) continue;
+    if (!summary.last_accuracy) continue;
     const Group wanted{run.column, run.row, run.control, {}};
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const Group& other) { return place_of(other) == place_of(wanted); });
@@ -102,6 +153,9 @@ std::optional<double> convergence_target(const TableRecipe& table, const std::ve
     if (group.column != column || group.control != Control::none ||
         table.rows[group.row].key != table.baseline)
       continue;
+    // What was recorded without its epochs says nothing about when it got there.
+    if (std::any_of(group.runs.begin(), group.runs.end(), [](const auto& run) { return run.epochs.empty(); }))
+      return std::nullopt;
     const auto best = values_of(group, [](const RunSummary& run) { return in_percent(run.best_accuracy); });
     if (!best.empty()) return 0.95 * report::mean(best);
   }
@@ -116,6 +170,7 @@ Result result_of(const TableRecipe& table, const Group& group, std::optional<dou
                                 [](Run run) { return run.state == report::RunState::finished; });
   result.best = values_of(group, [](Run run) { return in_percent(run.best_accuracy); });
   result.last = values_of(group, [](Run run) { return in_percent(run.last_accuracy); });
+  result.validated = values_of(group, [](Run run) { return in_percent(run.validated_accuracy); });
   result.brake = values_of(group, [](Run run) { return run.mean_brake; });
   result.wall_seconds = values_of(group, [](Run run) {
     return run.train_seconds ? std::optional(*run.train_seconds + run.evaluate_seconds.value_or(0))
@@ -148,6 +203,7 @@ report::TextTable paired_differences(const TableRecipe& table, const std::vector
                   {"less", "less", Align::left},
                   {"best", "best, points", Align::right},
                   {"last", "last, points", Align::right},
+                  {"validated", "validated, points", Align::right},
                   {"seeds", "seeds", Align::right}};
   for (const auto& method : groups) {
     if (method.column != column || method.control != Control::none) continue;
@@ -157,11 +213,14 @@ report::TextTable paired_differences(const TableRecipe& table, const std::vector
       const auto best = report::differences_by_seed(method.runs, other.runs, &RunSummary::best_accuracy);
       const auto last = report::differences_by_seed(method.runs, other.runs, &RunSummary::last_accuracy);
       if (best.size() < 2 || last.size() < 2) continue;
+      const auto validated =
+          report::differences_by_seed(method.runs, other.runs, &RunSummary::validated_accuracy);
       rows.add({Cell(std::exchange(name, "")), Cell(title_of(table, other)), report::difference_cell(best),
-                report::difference_cell(last), Cell::count(static_cast<std::int64_t>(best.size()))});
+                report::difference_cell(last), report::difference_cell(validated),
+                Cell::count(static_cast<std::int64_t>(best.size()))});
     }
   }
-  return rows;
+  return without_empty_columns(rows);
 }
 
 }  // namespace sadam::reproduce

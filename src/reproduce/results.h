@@ -31,6 +31,10 @@ struct Groups {
 /// From whatever runs are there.
 Groups read_groups(const Plan& plan);
 
+/// The plan with these runs, known by their names, instead of those in folders. Throws an Error if it has
+/// none of them. Says in `differences` what they were not made with as the plan has it.
+Plan with_recorded(Plan plan, std::vector<report::RunSummary> runs, const std::filesystem::path& root);
+
 /// The key of the row; of a `cosine` control, which belongs to no row, "adamw".
 const std::string& key_of(const TableRecipe& table, const Group& group);
 
@@ -40,10 +44,11 @@ std::string title_of(const TableRecipe& table, const Group& group);
 /// Lists have a number for each run that has it.
 struct Result {
   std::size_t seeds = 0;
-  bool finished = true;       ///< all of them
-  std::vector<double> best;   ///< test accuracy, per cent
-  std::vector<double> last;   ///< the same
-  std::vector<double> brake;  ///< mean over the steps of a run; nothing where nothing brakes
+  bool finished = true;           ///< all of them
+  std::vector<double> best;       ///< test accuracy, per cent
+  std::vector<double> last;       ///< the same
+  std::vector<double> validated;  ///< the same, in the epoch that the validation images chose
+  std::vector<double> brake;      ///< mean over the steps of a run; nothing where nothing brakes
   std::vector<double> wall_seconds;
   std::vector<double> peak_memory;  ///< bytes
 
@@ -70,7 +75,7 @@ report::Cell mean_cell(const std::vector<double>& values, int digits);
 
 /// Methods compared seed by seed: runs with one seed start from the same weights and see the same batches.
 /// What each method of a column is above or below the baseline, its own controls and the cosine schedule:
-/// mean differences over the seeds that both have, and their standard errors. Comparisons with fewer than two
+/// mean differences over the seeds that both have, and their 95 % intervals. Comparisons with fewer than two
 /// common seeds are left out.
 report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,
                                      std::size_t column);

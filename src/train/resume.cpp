@@ -100,7 +100,7 @@ SavedRun read_best_checkpoint(const RunPaths& paths, const Recipe& recipe) {
   std::error_code unreadable;
   const auto events =
       std::filesystem::exists(paths.events(), unreadable) ? read_events(paths.events()) : EventFile{};
-  const auto* const best = best_of(events.epochs);
+  const auto* const best = epoch_to_keep(events.epochs);
   if (best == nullptr)
     throw Error(fmt::format("{} has no best epoch yet: train it for an epoch (sadam train --resume {}).",
                             paths.folder.string(), paths.folder.string()));

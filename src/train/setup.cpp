@@ -93,8 +93,8 @@ std::string run_table(const Recipe& recipe) {
 }  // namespace
 
 data::DataSet DataSets::open(const DataRecipe& recipe) {
-  const auto key = fmt::format("{}\n{}\n{}\n{}\n{}", recipe.name, recipe.root, recipe.pixels,
-                               recipe.train_images, recipe.test_images);
+  const auto key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", recipe.name, recipe.root, recipe.pixels,
+                               recipe.train_images, recipe.test_images, recipe.validation_images);
   const auto known = sets_.find(key);
   if (known != sets_.end()) return known->second;
   data::DataRequest request;
@@ -103,6 +103,7 @@ data::DataSet DataSets::open(const DataRecipe& recipe) {
   request.pixels = static_cast<std::size_t>(recipe.pixels);
   request.train_images = static_cast<std::size_t>(recipe.train_images);
   request.test_images = static_cast<std::size_t>(recipe.test_images);
+  request.validation_images = static_cast<std::size_t>(recipe.validation_images);
   sets_.clear();  // one at a time: some are large
   return sets_[key] = data::open_data_set(request);
 }

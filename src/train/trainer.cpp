@@ -105,6 +105,10 @@ std::optional<double> residual_of(const StepSummary& summary) {
   return std::sqrt(squares / static_cast<double>(summary.slopes.size()));
 }
 
+double accuracy_to_keep_by(const EpochEvent& epoch) {
+  return epoch.validation_accuracy.value_or(epoch.test_accuracy);
+}
+
 // A run that is under way.
 class Run {
  public:
@@ -146,6 +150,7 @@ class Run {
   std::optional<DeviceMemory> device_memory_;  // on a GPU
   std::unique_ptr<Feed> train_feed_;
   std::unique_ptr<Feed> test_feed_;
+  std::unique_ptr<Feed> validation_feed_;  // where images are held out
   RunLength length_;
   Position position_;
   std::optional<EventWriter> events_;
@@ -156,7 +161,7 @@ class Run {
   std::optional<Deterministic> deterministic_;
   std::optional<TrainingPrecision> precision_;
   EpochEvent last_epoch_;
-  double best_accuracy_ = -1;  // on the test set, by the events
+  double best_accuracy_ = -1;  // of the epoch to keep, by the events
   Clock::time_point saved_at_ = Clock::now();
 };
 
@@ -200,6 +205,8 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   }
   train_feed_ = open_feed(data_.train, loader_options(recipe_, data_, true), device);
   test_feed_ = open_feed(data_.test, loader_options(recipe_, data_, false), device);
+  if (data_.validation)
+    validation_feed_ = open_feed(data_.validation, loader_options(recipe_, data_, false), device);
   const auto batches = train_feed_->batches();
   length_ = {(batches + recipe_.train.accumulate - 1) / recipe_.train.accumulate, recipe_.train.epochs};
   if (position_.step() != position_.epoch * length_.steps_per_epoch + position_.this_epoch.steps)
@@ -223,7 +230,7 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
     for (const auto& step : before.steps) regimes_->add(step);
   }
   if (!before.epochs.empty()) last_epoch_ = before.epochs.back();
-  if (const auto* const best = best_of(before.epochs)) best_accuracy_ = best->test_accuracy;
+  if (const auto* const best = epoch_to_keep(before.epochs)) best_accuracy_ = accuracy_to_keep_by(*best);
   if (!network.replaced.empty())
     note(fmt::format("the last layer starts anew, because {} has one for other classes",
                      recipe_.model.weights));
@@ -255,7 +262,8 @@ Outcome Run::go() {
 
 // A forward pass is a third of a step without probes.
 double Run::steps_per_evaluation() const {
-  const auto images = static_cast<double>(data_.test->size());
+  const auto images =
+      static_cast<double>(data_.test->size() + (data_.validation ? data_.validation->size() : 0));
   return images / static_cast<double>(recipe_.train.batch * recipe_.train.accumulate) / 3;
 }
 
@@ -347,10 +355,19 @@ void Run::write_chatter(std::int64_t step) {
 // Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.
 bool Run::finish_epoch() {
   const auto start = Clock::now();
-  const auto test = evaluate(*network_, *test_feed_, {.stop = options_.stop, .done = [&](std::int64_t done) {
-                                                        progress_.evaluating(done, test_feed_->batches());
-                                                      }});
+  const auto all = test_feed_->batches() + (validation_feed_ ? validation_feed_->batches() : 0);
+  const auto evaluated = [&](Feed& feed, std::int64_t before) {
+    return evaluate(*network_, feed, {.stop = options_.stop, .done = [&](std::int64_t done) {
+                                        progress_.evaluating(before + done, all);
+                                      }});
+  };
+  const auto test = evaluated(*test_feed_, 0);
   if (!test) return false;
+  std::optional<Evaluation> validation;
+  if (validation_feed_) {
+    validation = evaluated(*validation_feed_, test_feed_->batches());
+    if (!validation) return false;
+  }
   position_.evaluate_seconds += seconds_since(start);
 
   const auto counts = std::exchange(position_.this_epoch, {});
@@ -366,6 +383,10 @@ bool Run::finish_epoch() {
   event.train_seconds = position_.train_seconds;
   event.evaluate_seconds = position_.evaluate_seconds;
   event.peak_memory = device_memory_ ? device_memory_->peak() : peak_memory();
+  if (validation) {
+    event.validation_loss = validation->loss;
+    event.validation_accuracy = validation->accuracy;
+  }
   position_.loss_sum = position_.lgi_sum = position_.brake_sum = 0;
   position_.finite_losses = 0;
   events_->write(event);
@@ -404,8 +425,8 @@ void Run::save() {
 
 // A run that is killed before it gets here does it when it is resumed (keep_best).
 void Run::keep_if_best(const EpochEvent& event) {
-  if (!(event.test_accuracy > best_accuracy_)) return;
-  best_accuracy_ = event.test_accuracy;
+  if (!(accuracy_to_keep_by(event) > best_accuracy_)) return;
+  best_accuracy_ = accuracy_to_keep_by(event);
   base::name_also(paths_.checkpoint(), paths_.best_checkpoint());
 }
 
@@ -417,7 +438,7 @@ EventFile events_until(const Position& position, const RunPaths& paths) {
 
 // A checkpoint at the end of the best epoch is that of the best epoch.
 void keep_best(const SavedRun& saved, const EventFile& events, const RunPaths& paths) {
-  const auto* const best = best_of(events.epochs);
+  const auto* const best = epoch_to_keep(events.epochs);
   const auto& position = saved.position;
   if (best != nullptr && best->epoch == position.epoch && position.this_epoch.steps == 0)
     base::name_also(saved.path, paths.best_checkpoint());

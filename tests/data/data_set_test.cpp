@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/usage_error.h"
 #include "data/small_sets.h"
 
@@ -47,6 +49,38 @@ TEST(DataSet, ASubsetIsEven) {
   std::vector<int> count(100);
   for (std::size_t i = 0; i < 200; ++i) ++count[static_cast<std::size_t>(set.train->label(i))];
   EXPECT_EQ(std::vector<int>(100, 2), count);
+}
+
+TEST(DataSet, ValidationImagesAreHeldOutOfTheTrainingImages) {
+  const TemporaryFolder root;
+  samples::write_cifar100(root, 250, 100);  // of more, some would be the same
+  for (const auto* name : {"cifar100", "synthetic100"}) {
+    const auto set =
+        open_data_set({.name = name, .root = root.path(), .train_images = 100, .validation_images = 100});
+    ASSERT_TRUE(set.validation);
+    EXPECT_EQ(100u, set.train->size());
+    std::vector<int> trained(100), held(100);
+    for (std::size_t i = 0; i < 100; ++i) ++trained[static_cast<std::size_t>(set.train->label(i))];
+    for (std::size_t i = 0; i < 100; ++i) ++held[static_cast<std::size_t>(set.validation->label(i))];
+    EXPECT_EQ(std::vector<int>(100, 1), trained) << name;
+    EXPECT_EQ(std::vector<int>(100, 1), held) << name;
+    // No image is in both.
+    std::set<std::vector<std::uint8_t>> seen;
+    std::vector<std::uint8_t> image(set.train->bytes_per_image());
+    for (std::size_t i = 0; i < 100; ++i) set.train->read(i, image.data()), seen.insert(image);
+    for (std::size_t i = 0; i < 100; ++i) {
+      set.validation->read(i, image.data());
+      EXPECT_FALSE(seen.contains(image)) << name << ' ' << i;
+    }
+  }
+  EXPECT_FALSE(open_data_set({.name = "cifar100", .root = root.path()}).validation);
+  EXPECT_EQ(249u,
+            open_data_set({.name = "cifar100", .root = root.path(), .validation_images = 1}).train->size());
+  EXPECT_TRUE(
+      says(open_refusal({.name = "cifar100", .root = root.path(), .validation_images = 250}), "fewer"));
+  EXPECT_TRUE(says(
+      open_refusal({.name = "cifar100", .root = root.path(), .train_images = 151, .validation_images = 100}),
+      "251"));
 }
 
 TEST(DataSet, MoreImagesThanThereAreIsAMistakeOfTheCaller) {

@@ -138,13 +138,13 @@ TEST_F(ComparisonTest, FoldsControlsWhoseRunsBelongTogether) {
 TEST_F(ComparisonTest, ManyRunsAreRowsNamedByWhatDiffers) {
   const auto runs = write_grid();
   EXPECT_EQ(to_text_rows(compare_named(runs, true)),
-            "         n        best, %        last, %     difference  pairs  time\n"
-            "───────  ─  ─────────────  ─────────────  ─────────────  ─────  ────\n"
-            "lr=1e-4  3   25.00 ± 5.00   25.00 ± 5.00           base         10 s\n"
-            "lr=1e-3  2  40.00 ± 14.14  40.00 ± 14.14  +15.00 ± 5.00      2  10 s\n"
+            "         n        best, %        last, %      difference  pairs  time\n"
+            "───────  ─  ─────────────  ─────────────  ──────────────  ─────  ────\n"
+            "lr=1e-4  3   25.00 ± 5.00   25.00 ± 5.00            base         10 s\n"
+            "lr=1e-3  2  40.00 ± 14.14  40.00 ± 14.14  +15.00 ± 63.53      2  10 s\n"
             "\n"
             "Means ± deviations of n runs that differ only in the seed. Difference: best\n"
-            "accuracy less that of 'lr=1e-4', in points, seed by seed, ± its standard error.\n");
+            "accuracy less that of 'lr=1e-4', in points, seed by seed, ± its 95 % interval.\n");
   const auto narrow = to_text_rows(compare_named(runs, true), 64);
   EXPECT_EQ(narrow.find("time"), std::string::npos) << narrow;
   EXPECT_NE(narrow.find("pairs"), std::string::npos) << narrow;

@@ -8,7 +8,11 @@
 #include <stdexcept>
 
 #include "base/text.h"
+#include "report/run_list.h"
+#include "report/runs_csv.h"
+#include "reproduce/results.h"
 #include "support/fake_runs.h"
+#include "support/refusal.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -69,7 +73,7 @@ report::Value value_in(const report::TextTable& flat, std::size_t row, const std
   throw std::runtime_error("no column " + key);
 }
 
-// Two seeds with differences of 1 and 2 points: mean 1.5, standard error 0.5.
+// Two seeds with differences of 1 and 2 points: mean 1.5, standard error 0.5, t(1) = 12.71.
 TEST(Render, ComparesMethodsSeedBySeed) {
   const TemporaryFolder folder;
   const auto plan = plan_in(folder.path(), {1, 2});
@@ -84,11 +88,43 @@ TEST(Render, ComparesMethodsSeedBySeed) {
   EXPECT_EQ(differences.rows[0][2].text, "+0.00 ± 0.00");
   for (std::size_t row = 1; row < 5; ++row) {
     EXPECT_EQ(differences.rows[row][0].text, row == 1 ? "S-Adam k=2, authors' code" : "");
-    EXPECT_EQ(differences.rows[row][2].text, "+1.50 ± 0.50");
+    EXPECT_EQ(differences.rows[row][2].text, "+1.50 ± 6.35");
     EXPECT_EQ(differences.rows[row][3].text, "+0.00 ± 0.00");
   }
   EXPECT_EQ(differences.rows[2][1].text, "matched");
   EXPECT_NE(to_report(plan, {}, {}).find("Seed by seed"), std::string::npos);
+}
+
+TEST(Render, RunsReadBackFromAListGiveTheSameTable) {
+  const TemporaryFolder folder;
+  const auto plan = plan_in(folder.path(), {1, 2});
+  for (const auto& run : plan.runs)
+    write_run(run, {0.10, 0.16 + 0.01 * static_cast<double>(run.seed), 0.09}, 0.5);
+  report::RunQuery query;
+  query.root = folder.path();
+  const auto list = to_csv(report::list_runs(query).full);
+  const auto recorded = with_recorded(plan, report::runs_in_csv(list, "runs.csv"), folder.path());
+  std::filesystem::remove_all(folder.path() / "table1");
+  ASSERT_TRUE(render(plan).empty());
+  const auto again = to_report(recorded, {}, {});
+  EXPECT_NE(again.find("20.0"), std::string::npos) << again;  // seconds until AdamW converges
+  EXPECT_NE(again.find("recorded with train.epochs = 3 instead of 10"), std::string::npos) << again;
+  for (const auto& run : plan.runs)
+    write_run(run, {0.10, 0.16 + 0.01 * static_cast<double>(run.seed), 0.09}, 0.5);
+  EXPECT_EQ(to_csv(to_flat(recorded)), to_csv(to_flat(plan)));
+}
+
+TEST(Render, AListOfOtherRunsIsRefusedAndSoIsWhatIsNoList) {
+  const TemporaryFolder folder;
+  const auto plan = plan_in(folder.path(), {1});
+  EXPECT_NE(
+      sadam::testing::refusal([&] { with_recorded(plan, {}, folder.path()); }).find("no runs of table1"),
+      std::string::npos);
+  for (const std::string text : {"", "a,b\n1,2\n", "name,state\nx,finished\ny\n", "name,state\nx,odd\n",
+                                 "name,state,best\nx,finished,1e\n"})
+    EXPECT_NE(sadam::testing::refusal([&] { report::runs_in_csv(text, "runs.csv"); }).find("runs.csv"),
+              std::string::npos)
+        << text;
 }
 
 TEST(Render, OneSeedIsComparedWithNothing) {

@@ -205,6 +205,21 @@ TEST_F(KeepTest, ARunWithoutABestSaysTheWayOut) {
                    "has no best epoch yet: train it for an epoch (sadam train --resume "));
 }
 
+TEST_F(KeepTest, ValidationImagesChooseTheBestEpoch) {
+  auto recipe = small_recipe(6);
+  recipe.data.validation_images = 60;
+  const auto paths = finished_run("validated", recipe);
+  const auto events = read_events(paths.events());
+  const auto* const best = best_validated(events.epochs);
+  ASSERT_NE(best, nullptr);
+  for (const auto& epoch : events.epochs) {
+    ASSERT_TRUE(epoch.validation_accuracy && epoch.validation_loss);
+    EXPECT_LE(*epoch.validation_accuracy, *best->validation_accuracy);
+  }
+  ASSERT_NE(best->epoch, best_of(events.epochs)->epoch) << "the test needs another recipe";
+  EXPECT_EQ(evaluate_run(paths, recipe_of(paths), nullptr, kBest).value().epoch, best->epoch);
+}
+
 // ---- another number of epochs -----------------------------------------------------------------------------
 
 class EpochsTest : public KeepTest {

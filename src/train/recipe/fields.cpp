@@ -84,6 +84,8 @@ std::vector<FieldRow> make_field_table() {
        "Train on so many, evenly from the classes; 0: all"},
       {SADAM_FIELD(data, test_images), Integers{0, kBillion},
        "Test on so many, evenly from the classes; 0: all"},
+      {SADAM_FIELD(data, validation_images), Integers{0, kBillion},
+       "Training images held out to choose an epoch by; 0: none"},
 
       {SADAM_FIELD(train, epochs), Integers{1, kMillion}, "How often every image is seen"},
       {SADAM_FIELD(train, batch), Integers{1, kMillion}, "Images in a batch"},

@@ -23,11 +23,12 @@ struct ModelRecipe {
 };
 
 struct DataRecipe {
-  std::string name = "synthetic10";  ///< see data/catalogue.h
-  std::string root = "data";         ///< the folder that holds the data sets
-  std::int64_t pixels = 0;           ///< images are resized to this; 0: as the data set has them
-  std::int64_t train_images = 0;     ///< use only so many, drawn evenly from the classes; 0: all
-  std::int64_t test_images = 0;      ///< the same for the test set
+  std::string name = "synthetic10";    ///< see data/catalogue.h
+  std::string root = "data";           ///< the folder that holds the data sets
+  std::int64_t pixels = 0;             ///< images are resized to this; 0: as the data set has them
+  std::int64_t train_images = 0;       ///< use only so many, drawn evenly from the classes; 0: all
+  std::int64_t test_images = 0;        ///< the same for the test set
+  std::int64_t validation_images = 0;  ///< held out of the training images, likewise; 0: none
 
   bool operator==(const DataRecipe&) const = default;
 };

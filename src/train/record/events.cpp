@@ -60,6 +60,8 @@ void visit_fields(AnyEvent& event, const Visit& visit) {
     visit("train_seconds", event.train_seconds);
     visit("evaluate_seconds", event.evaluate_seconds);
     visit("peak_memory", event.peak_memory);
+    visit("validation_loss", event.validation_loss);
+    visit("validation_accuracy", event.validation_accuracy);
   } else if constexpr (std::is_same_v<Kind, ChatterEvent>) {
     visit("step", event.step);
     visit("window", event.window);
@@ -136,11 +138,29 @@ EventFile read_events(const std::filesystem::path& path) {
   }
 }
 
-const EpochEvent* best_of(const std::vector<EpochEvent>& epochs) {
+namespace {
+
+template <class Accuracy>
+const EpochEvent* best_by(const std::vector<EpochEvent>& epochs, const Accuracy& accuracy) {
   const EpochEvent* best = nullptr;
   for (const auto& epoch : epochs)  // a NaN is never the best
-    if (epoch.test_accuracy > (best == nullptr ? -1 : best->test_accuracy)) best = &epoch;
+    if (accuracy(epoch) > (best == nullptr ? -1 : accuracy(*best))) best = &epoch;
   return best;
+}
+
+}  // namespace
+
+const EpochEvent* best_of(const std::vector<EpochEvent>& epochs) {
+  return best_by(epochs, [](const EpochEvent& epoch) { return epoch.test_accuracy; });
+}
+
+const EpochEvent* best_validated(const std::vector<EpochEvent>& epochs) {
+  return best_by(epochs, [](const EpochEvent& epoch) { return epoch.validation_accuracy.value_or(-1); });
+}
+
+const EpochEvent* epoch_to_keep(const std::vector<EpochEvent>& epochs) {
+  const auto* const validated = best_validated(epochs);
+  return validated != nullptr ? validated : best_of(epochs);
 }
 
 void EventWriter::write(const Event& event) {

@@ -52,6 +52,9 @@ struct EpochEvent {
   double train_seconds = 0;      ///< since the start of the run, evaluation and pauses left out
   double evaluate_seconds = 0;   ///< since the start of the run
   std::int64_t peak_memory = 0;  ///< of the process so far, in bytes. May differ between runs too
+  // On the validation images, where there are any.
+  std::optional<double> validation_loss = {};
+  std::optional<double> validation_accuracy = {};
 };
 
 /// How much the weights went back and forth (train/chatter.h) in the steps of a window; after its last step.
@@ -98,6 +101,10 @@ EventFile read_events(const std::filesystem::path& path);
 
 /// The epoch of the highest test accuracy, the first of equals; null if there is none.
 const EpochEvent* best_of(const std::vector<EpochEvent>& epochs);
+/// The same by the accuracy on the validation images.
+const EpochEvent* best_validated(const std::vector<EpochEvent>& epochs);
+/// The one whose checkpoint is best.pt: by the validation images where there are any, else by the test set.
+const EpochEvent* epoch_to_keep(const std::vector<EpochEvent>& epochs);
 
 /// Appends events. Throws an Error that names the file when the disk is full or the folder cannot be written.
 class EventWriter {

@@ -181,6 +181,9 @@ void TensorBoardWriter::epoch(const EpochEvent& event, const EpochEvent& before,
   scalar("train/epoch_loss", event.step, event.train_loss, wall_time);
   scalar("test/loss", event.step, event.test_loss, wall_time);
   scalar("test/accuracy", event.step, event.test_accuracy, wall_time);
+  if (event.validation_loss) scalar("validation/loss", event.step, *event.validation_loss, wall_time);
+  if (event.validation_accuracy)
+    scalar("validation/accuracy", event.step, *event.validation_accuracy, wall_time);
   scalar("time/step_seconds", event.step,
          (event.train_seconds - before.train_seconds) / static_cast<double>(event.step - before.step),
          wall_time);

@@ -1,0 +1,18 @@
+// Runs read back from what `sadam runs --csv` wrote: enough to redo a table without the folders of its runs.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "report/run_summary.h"
+
+namespace sadam::report {
+
+/// Throws an Error that names file and line for what is no such list. Columns it does not know are passed
+/// over; what a file lacks stays unknown.
+std::vector<RunSummary> read_runs_csv(const std::filesystem::path& path);
+/// `origin` names the text in messages.
+std::vector<RunSummary> runs_in_csv(std::string_view text, std::string_view origin);
+
+}  // namespace sadam::report
