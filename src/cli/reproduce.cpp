@@ -44,6 +44,8 @@ paper lacks. Run it again to see the table: nothing is trained twice.
   table4   ResNet-18 at batch sizes 4, 16 and 64
   table5   learning rates
   learning-rates  ours: what a wrong rate costs, constant and cosine
+  rivals   ours: SAM, AdaBound, averages and others, at equal epochs and time
+  brakes   ours: the search for a better brake
   curves   accuracy and loss by epoch
   figures  Figures 1 to 3: paths on a function with kinks, Clarke's
            subdifferential (figure1, figure1-valley, figure2, figure3)
@@ -141,7 +143,7 @@ void add_reproduce(CLI::App& app) {
   auto& command = add_command(app, "reproduce", kReproduceHelp);
   command
       .add_option("table", arguments->table,
-                  "table1 to table5, learning-rates, curves, figures, or a TOML file")
+                  "table1 to table5, learning-rates, rivals, brakes, curves, figures, or a TOML file")
       ->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");
