@@ -70,6 +70,26 @@ TEST(GraphedStep, SharedNoiseEqualsEagerBitForBit) {
   expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(8), {8});
 }
 
+TEST(GraphedStep, RivalsEqualEagerBitForBit) {
+  SADAM_NEEDS_GPU();
+  for (const auto place : {GradientAt::ascent, GradientAt::adaptive_ascent, GradientAt::nearby}) {
+    SCOPED_TRACE(to_string(place));
+    expect_graphs_equal_eager<AdamW>(AdamWOptions(1e-2).gradient_at(place).gradient_radius(0.1), {});
+    expect_graphs_equal_eager<ProxSGD>(ProxSGDOptions(1e-2).gradient_at(place).gradient_radius(0.1), {});
+  }
+  expect_graphs_equal_eager<AdamW>(AdamWOptions(1e-2).final_ratio(10).bound_gamma(0.1), {});
+}
+
+// Where the gradient is taken may change between steps: it is another graph.
+TEST(GraphedStep, FollowsWhereTheGradientIsTaken) {
+  SADAM_NEEDS_GPU();
+  expect_graphs_equal_eager<AdamW>(AdamWOptions(1e-2), {}, [](AdamW& optimizer, int i) {
+    auto& whole = static_cast<AdamWOptions&>(optimizer.defaults());
+    whole.gradient_at(i % 2 == 0 ? GradientAt::ascent : GradientAt::nearby)
+        .gradient_radius(0.1 * (1 + i / 4));
+  });
+}
+
 // With batch norm, whose buffers every evaluation updates, probes are one after the other; without, side by
 // side.
 TEST(GraphedStep, FreshNoiseEqualsEagerBitForBit) {
