@@ -90,6 +90,35 @@ TEST(GraphedStep, FollowsWhereTheGradientIsTaken) {
   });
 }
 
+// The average is of the weights that a graph writes, and is used where it reads them.
+TEST(GraphedStep, WeightsMayBeAveraged) {
+  SADAM_NEEDS_GPU();
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> averaged[2];
+  std::vector<torch::Tensor> ended[2];
+  for (const bool captured : {false, true}) {
+    auto net = make_net();
+    AdamW optimizer(*net, AdamWOptions(1e-2));
+    AveragedWeights average(net, 0.9);
+    GraphedStep graphed(net, optimizer, loss_of, GraphOptions().capture(captured));
+    torch::manual_seed(5);
+    for (int i = 0; i < 6; ++i) {
+      graphed(make_batch(i));
+      average.update();
+      if (i > 1) {  // its kernels are loaded
+        const NoWaiting scope;
+        EXPECT_NO_THROW(average.update());
+      }
+      const auto use = average.use();
+      averaged[captured] = state_of(*net);
+    }
+    ended[captured] = state_of(*net);
+    EXPECT_FALSE(equal(averaged[captured], ended[captured]));
+  }
+  EXPECT_TRUE(equal(averaged[0], averaged[1]));
+  EXPECT_TRUE(equal(ended[0], ended[1]));
+}
+
 // With batch norm, whose buffers every evaluation updates, probes are one after the other; without, side by
 // side.
 TEST(GraphedStep, FreshNoiseEqualsEagerBitForBit) {
