@@ -133,7 +133,7 @@ class Optimizer : public torch::optim::Optimizer {
   /// group remembers, if anything.
   virtual std::vector<kernels::GroupMemory> accept(
       torch::serialize::InputArchive& archive, torch::optim::OptimizerOptions& defaults,
-      const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const;
+      const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const = 0;
 
   /// Checks everything that may have changed since the last call: parameters, groups, options. Throws or
   /// changes nothing.
@@ -190,6 +190,9 @@ class OptimizerOf : public Optimizer {
   void set_updates(const step::Item& item) override;
   std::unique_ptr<torch::optim::OptimizerParamState> make_state() const override;
   std::vector<torch::Tensor> tensors_of(const torch::optim::OptimizerParamState& state) const override;
+  std::vector<kernels::GroupMemory> accept(
+      torch::serialize::InputArchive& archive, torch::optim::OptimizerOptions& defaults,
+      const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const override;
 
   /// The options of the whole optimizer.
   const Options& whole() const { return static_cast<const Options&>(defaults()); }
