@@ -275,6 +275,7 @@ void Run::take_step() {
   const auto taken = position_.step() + static_cast<std::int64_t>(pending_.size());
   const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, taken, length_);
   training_->step(train_feed_->next(recipe_.train.accumulate), lr);
+  if (position_.epoch + 1 >= recipe_.average.from) training_->update_average();
   if (taken == 0 && device_memory_)
     events_->write(NoteEvent{
         fmt::format("images live on the {}; {}", train_feed_->home(), training_->way_of_stepping())});
@@ -347,9 +348,12 @@ void Run::write_chatter(std::int64_t step) {
 // Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.
 bool Run::finish_epoch() {
   const auto start = Clock::now();
-  const auto test = evaluate(*network_, *test_feed_, {.stop = options_.stop, .done = [&](std::int64_t done) {
-                                                        progress_.evaluating(done, test_feed_->batches());
-                                                      }});
+  const auto test = [&] {
+    const auto averaged = training_->use_average();
+    return evaluate(*network_, *test_feed_, {.stop = options_.stop, .done = [&](std::int64_t done) {
+                                               progress_.evaluating(done, test_feed_->batches());
+                                             }});
+  }();
   if (!test) return false;
   position_.evaluate_seconds += seconds_since(start);
 
