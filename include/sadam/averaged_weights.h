@@ -6,7 +6,6 @@
 #include <torch/serialize/archive.h>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace sadam {

@@ -84,7 +84,11 @@ void Engine::evaluate_uphill(const Problem& problem, const Request& request, Att
   const auto& draws = attempt.before.draws;
   attempt.before.draws.rest_here();
   note(attempt.loss, numbers_->base());
-  if (!is_checked(problem)) check_base(request, attempt);
+  if (!is_checked(problem)) {  // in full precision, as for probes
+    const FullPrecision precision(device_.is_cuda());
+    if (precision.was_reduced()) evaluate_unmoved(request, attempt, /*is_shared=*/true, numbers_->base());
+    check_base(request, attempt);
+  }
   {
     const ProbeScope scope(*backend_, lanes_for(request).take(), /*in_place=*/true, items_,
                            problem.all_groups(), &attempt.before);

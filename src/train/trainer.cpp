@@ -283,6 +283,7 @@ void Run::take_step() {
   const auto taken = position_.step() + static_cast<std::int64_t>(pending_.size());
   const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, taken, length_);
   training_->step(train_feed_->next(recipe_.train.accumulate), lr);
+  if (position_.epoch + 1 >= recipe_.average.from) training_->update_average();
   if (taken == 0 && device_memory_)
     events_->write(NoteEvent{
         fmt::format("images live on the {}; {}", train_feed_->home(), training_->way_of_stepping())});
@@ -357,6 +358,7 @@ bool Run::finish_epoch() {
   const auto start = Clock::now();
   const auto all = test_feed_->batches() + (validation_feed_ ? validation_feed_->batches() : 0);
   const auto evaluated = [&](Feed& feed, std::int64_t before) {
+    const auto averaged = training_->use_average();
     return evaluate(*network_, feed, {.stop = options_.stop, .done = [&](std::int64_t done) {
                                         progress_.evaluating(before + done, all);
                                       }});
