@@ -2,7 +2,9 @@
 #include <sadam/averaged_weights.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
+#include <stdexcept>
 
 #include "support/models.h"
 
