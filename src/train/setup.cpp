@@ -192,7 +192,7 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   return made;
 }
 
-void change_recipe(const RunFolder& folder, const Recipe& wanted) {
+void change_recipe(const RunFolder& folder, const Recipe& wanted, DataSets& data) {
   const auto& paths = folder.paths();
   const auto recipe = recipe_of(paths);
   if (wanted == recipe) return;
@@ -203,6 +203,8 @@ void change_recipe(const RunFolder& folder, const Recipe& wanted) {
         "anew, where it has been moved.",
         recipe.data.name));
   if (const auto saved = read_checkpoint(paths, recipe)) check_epochs(saved->position, wanted);
+  if (wanted.train.epochs != recipe.train.epochs || wanted.data.name != recipe.data.name)
+    data.open(wanted.data);
   const auto bytes = base::read_file(paths.recipe());
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto where_it_ran = text.substr(std::min(text.find(kWhereItRan), text.size()));

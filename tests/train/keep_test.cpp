@@ -212,7 +212,8 @@ class EpochsTest : public KeepTest {
   static void change(const RunPaths& paths, std::int64_t epochs) {
     auto wanted = recipe_of(paths);
     wanted.train.epochs = epochs;
-    change_recipe(RunFolder::open(paths.folder), wanted);
+    DataSets data;
+    change_recipe(RunFolder::open(paths.folder), wanted, data);
   }
   // The sentence; run.toml is as it was.
   static std::string refused(const RunPaths& paths, std::int64_t epochs) {
