@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -88,6 +89,14 @@ std::string run_table(const Recipe& recipe) {
       kWhereItRan, in_toml(SADAM_VERSION), in_toml(libtorch_version()),
       in_toml(description_of(device_named(recipe.train.device))), recipe.train.threads, in_toml(now_utc()),
       in_toml(host_name()), in_toml(command_line()));
+}
+
+void check_finite(const torch::nn::Module& module, const std::string& file) {
+  for (const auto& parameter : module.named_parameters())
+    if (!std::isfinite(parameter.value().sum(at::kDouble).item<double>()))
+      throw Error(
+          fmt::format("{} holds numbers that are not finite in {}: give other weights (model.weights).", file,
+                      parameter.key()));
 }
 
 }  // namespace
@@ -184,7 +193,8 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
     recipe.data.pixels = static_cast<std::int64_t>(data::own_pixels(recipe.data.name));
   // What does not go together is refused before there is a folder.
   const auto images = data.open(recipe.data);
-  make_network(recipe, images, LastLayer::may_be_replaced);
+  const auto network = make_network(recipe, images, LastLayer::may_be_replaced);
+  if (!recipe.model.weights.empty()) check_finite(network.classifier->module(), recipe.model.weights);
   check_batches(recipe, static_cast<std::int64_t>(images.train->size()),
                 static_cast<std::int64_t>(images.train->pixels()));
   auto made = RunFolder::create(folder);
