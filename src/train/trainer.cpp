@@ -237,10 +237,12 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
 }
 
 Outcome Run::go() {
+  const auto pixels = data_.train->pixels();
   progress_.start(paths_.folder.string(), {.epochs = length_.epochs,
                                            .steps_per_epoch = length_.steps_per_epoch,
                                            .steps_done = position_.step(),
-                                           .pixels = static_cast<std::int64_t>(data_.train->pixels()),
+                                           .pixels = static_cast<std::int64_t>(pixels),
+                                           .scaled = data::is_scaled(recipe_.data.name, pixels),
                                            .steps_per_evaluation = steps_per_evaluation()});
   if (const auto sentence = warmup_beyond_the_run(recipe_.schedule, length_); !sentence.empty())
     progress_.warn(sentence);
