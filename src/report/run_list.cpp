@@ -348,7 +348,7 @@ RunList list_runs(const RunQuery& query) {
     // Without its recipe a run cannot be told apart from those that are wanted.
     if (!run.problem.empty() && (wanted || !run.recipe)) {
       list.problems.push_back(run.problem);
-      if (run.state == RunState::damaged) ++list.damaged;
+      if (is_unread(run.state)) ++list.unread;
     }
     if (!wanted) continue;
     list.full.add(std::move(row));

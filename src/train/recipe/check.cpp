@@ -16,7 +16,9 @@ namespace {
 
 [[noreturn]] void refuse(const Entry& entry, std::string_view sentence) {
   const bool has_end = sentence.ends_with('?') || sentence.ends_with('.');
-  throw UsageError(fmt::format("{}: {}{}", entry.where, sentence, has_end ? "" : "."));
+  // The sentence names the field already.
+  const std::string_view where = entry.where.starts_with("--set ") ? "--set" : entry.where;
+  throw UsageError(fmt::format("{}: {}{}", where, sentence, has_end ? "" : "."));
 }
 
 std::vector<std::string> keys_of(std::string_view table) {
