@@ -29,6 +29,13 @@ class HelpLayout : public CLI::Formatter {
     return report::reflowed(CLI::Formatter::make_footer(app), width_);
   }
 
+  // Behind options that are not shown CLI11 leaves an empty line too many.
+  std::string make_groups(const CLI::App* app, CLI::AppFormatMode mode) const override {
+    auto text = CLI::Formatter::make_groups(app, mode);
+    while (text.ends_with("\n\n")) text.pop_back();
+    return text;
+  }
+
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";
     const auto type = option->get_type_name();  // COUNT:INT in [1 - 1000000], say

@@ -121,7 +121,8 @@ std::vector<RunColumn> run_columns() {
        Brief::no,
        [](Run run) {
          return run.seconds_per_step
-                    ? Cell(*run.seconds_per_step, base::decimal(1000 * *run.seconds_per_step, 1) + " ms")
+                    ? Cell(*run.seconds_per_step,
+                           fmt::format("{} ms", base::decimal(1000 * *run.seconds_per_step, 1)))
                     : Cell();
        }},
       {{"evaluate_time", "evaluation", Align::right},
@@ -247,9 +248,7 @@ std::string alternatives(const std::set<std::string>& texts) {
     named.resize(kMostNamed);
     named.emplace_back("something else");
   }
-  const auto last = named.back();
-  named.pop_back();
-  return named.empty() ? last : fmt::format("{} or {}", fmt::join(named, ", "), last);
+  return base::alternatives(named);
 }
 
 // Which runs are meant: those of which every `field=value` holds.

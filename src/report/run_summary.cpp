@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <sadam/error.h>
 
+#include "base/statistics.h"
 #include "base/usage_error.h"
-#include "report/statistics.h"
 #include "train/checkpoint.h"
 #include "train/recipe/source.h"
 
@@ -51,8 +51,8 @@ void take_chatter(RunSummary& run, const std::vector<train::ChatterEvent>& windo
     flips.push_back(window.flips);
   }
   if (chatter.empty()) return;
-  run.chatter = mean(chatter);
-  run.flips = mean(flips);
+  run.chatter = base::mean(chatter);
+  run.flips = base::mean(flips);
 }
 
 bool has_brake(const train::Recipe& recipe) {

@@ -1,16 +1,13 @@
 #include "reproduce/results.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <tuple>
 #include <utility>
 
 #include "base/quantities.h"
+#include "base/statistics.h"
 #include "report/comparison.h"
-#include "report/statistics.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -103,7 +100,7 @@ std::optional<double> convergence_target(const TableRecipe& table, const std::ve
         table.rows[group.row].key != table.baseline)
       continue;
     const auto best = values_of(group, [](const RunSummary& run) { return in_percent(run.best_accuracy); });
-    if (!best.empty()) return 0.95 * report::mean(best);
+    if (!best.empty()) return 0.95 * base::mean(best);
   }
   return std::nullopt;
 }
@@ -138,7 +135,7 @@ Result result_of(const TableRecipe& table, const Group& group, std::optional<dou
 }
 
 Cell mean_cell(const std::vector<double>& values, int digits) {
-  return values.empty() ? Cell() : Cell(report::mean(values), report::with_deviation(values, digits));
+  return values.empty() ? Cell() : Cell(base::mean(values), base::with_deviation(values, digits));
 }
 
 report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,

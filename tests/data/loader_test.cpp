@@ -4,7 +4,6 @@
 #include <sadam/error.h>
 
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <numeric>
 #include <set>

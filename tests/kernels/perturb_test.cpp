@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "kernels/direction_element.h"
 #include "kernels/perturbed.h"
 

@@ -10,11 +10,11 @@
 #include <cmath>
 #include <thread>
 
-#include "train/chatter.h"
 #include "support/gpu.h"
 #include "support/small_gpu.h"
 #include "support/small_runs.h"
 #include "support/temporary_folder.h"
+#include "train/chatter.h"
 #include "train/checkpoint.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"

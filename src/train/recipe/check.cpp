@@ -17,7 +17,7 @@ namespace {
 [[noreturn]] void refuse(const Entry& entry, std::string_view sentence) {
   const bool has_end = sentence.ends_with('?') || sentence.ends_with('.');
   // The sentence names the field already.
-  const std::string_view where = entry.where.starts_with("--set ") ? "--set" : entry.where;
+  const auto where = entry.where.starts_with("--set ") ? std::string("--set") : entry.where;
   throw UsageError(fmt::format("{}: {}{}", where, sentence, has_end ? "" : "."));
 }
 
@@ -124,11 +124,7 @@ class Assignment {
     if (text.empty() && !std::get<AnyText>(row_.allowed).may_be_empty)
       refuse(entry_, fmt::format("{} is empty; leave it out for {}", row_.name(), standard()));
     // Names of files cannot hold all of them, and in a table they would break the lines.
-    const auto is_control = [](char letter) {
-      const auto code = static_cast<unsigned char>(letter);
-      return code < 0x20 || code == 0x7f;
-    };
-    if (std::any_of(text.begin(), text.end(), is_control))
+    if (base::printable(text) != text)
       refuse(entry_, fmt::format("{} is {}, which has a control character in it; take it out", row_.name(),
                                  base::in_quotes(text)));
   }

@@ -4,7 +4,6 @@
 #include <sadam/error.h>
 
 #include <algorithm>
-#include <span>
 
 #include "base/file.h"
 #include "base/text.h"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "train/recipe/fields.h"
 #include "train/recipe/recipe.h"
