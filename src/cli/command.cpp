@@ -30,9 +30,9 @@ class HelpLayout : public CLI::Formatter {
   }
 
   // Behind options that are not shown CLI11 leaves an empty line too many.
-  std::string make_groups(const CLI::App* app, CLI::AppFormatMode mode) const override {
-    auto text = CLI::Formatter::make_groups(app, mode);
-    while (text.ends_with("\n\n")) text.pop_back();
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    auto text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
     return text;
   }
 
