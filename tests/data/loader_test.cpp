@@ -4,6 +4,7 @@
 #include <sadam/error.h>
 
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <set>

@@ -9,9 +9,12 @@
 
 #include "base/usage_error.h"
 #include "support/refusal.h"
+#include "train/recipe/fields.h"
 
 namespace sadam::reproduce {
 namespace {
+
+using sadam::testing::refusal;
 
 const PlannedRun* find_run(const Plan& plan, const std::string& folder) {
   const auto found = std::find_if(plan.runs.begin(), plan.runs.end(),
