@@ -71,18 +71,9 @@ void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
   }
 }
 
-/// The table of runs that were recorded: with their seeds, unless others are asked for.
 reproduce::Plan recorded_plan(const ReproduceArguments& arguments) {
-  std::vector<report::RunSummary> runs;
-  for (const auto& file : arguments.from_csv)
-    for (auto& run : report::read_runs_csv(file)) runs.push_back(std::move(run));
   auto request = arguments.full_request();
-  if (request.seeds.empty()) {
-    std::set<std::int64_t> seeds;
-    for (const auto& run : runs)
-      if (run.recipe) seeds.insert(run.recipe->seed);
-    request.seeds.assign(seeds.begin(), seeds.end());
-  }
+  auto runs = recorded_runs(arguments, request);
   return with_recorded(make_plan(reproduce::find_table(arguments.table), request), std::move(runs),
                        request.root);
 }
@@ -120,6 +111,19 @@ void reproduce_table(const ReproduceArguments& arguments) {
 
 }  // namespace
 
+std::vector<report::RunSummary> recorded_runs(const ReproduceArguments& arguments,
+                                              reproduce::Request& request) {
+  std::vector<report::RunSummary> runs;
+  std::set<std::int64_t> seeds;
+  for (const auto& file : arguments.from_csv)
+    for (auto& run : report::read_runs_csv(file)) {
+      if (run.recipe) seeds.insert(run.recipe->seed);
+      runs.push_back(std::move(run));
+    }
+  if (request.seeds.empty()) request.seeds.assign(seeds.begin(), seeds.end());
+  return runs;
+}
+
 std::string about_elsewhere(const reproduce::Execution& execution) {
   if (execution.elsewhere.empty()) return "";
   return fmt::format(
@@ -145,7 +149,8 @@ void add_reproduce(CLI::App& app) {
   auto& command = add_command(app, "reproduce", kReproduceHelp);
   command
       .add_option("table", arguments->table,
-                  "table1 to table5, learning-rates, rivals, brakes, part-of-batch, final-check, curves, figures, or a TOML file")
+                  "table1 to table5, learning-rates, rivals, brakes, part-of-batch, final-check, curves, "
+                  "figures, or a TOML file")
       ->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");

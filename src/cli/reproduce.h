@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/arguments.h"
+#include "report/run_summary.h"
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
 #include "reproduce/table_recipe.h"
@@ -78,6 +79,10 @@ std::string about_elsewhere(const reproduce::Execution& execution);
 /// Ends the command as the runs ended: throws Interrupted where they were stopped, and an Error where some of
 /// them failed.
 void conclude(const reproduce::Execution& execution, const JobOptions& jobs);
+
+/// The runs of --from-csv. Their seeds become those of the request, unless it asks for some.
+std::vector<report::RunSummary> recorded_runs(const ReproduceArguments& arguments,
+                                              reproduce::Request& request);
 
 /// `sadam reproduce curves`.
 void reproduce_curves(const ReproduceArguments& arguments);

@@ -7,6 +7,7 @@
 #include "cli/reproduce.h"
 #include "reproduce/execute.h"
 #include "reproduce/figures.h"
+#include "reproduce/results.h"
 
 namespace sadam::cli {
 namespace {
@@ -65,19 +66,25 @@ void draw(const Drawing& drawing, const ReproduceArguments& arguments, std::ostr
 
 void reproduce_curves(const ReproduceArguments& arguments) {
   std::vector<Drawing> drawings;
-  for (auto& figure : plan_figures(reproduce::built_in_figures(), arguments.full_request()))
+  auto request = arguments.full_request();
+  const auto recorded = recorded_runs(arguments, request);
+  const bool trains = !arguments.show && recorded.empty();
+  for (auto& figure : plan_figures(reproduce::built_in_figures(), request)) {
+    if (!recorded.empty()) figure.plan = with_recorded(std::move(figure.plan), recorded, request.root);
     drawings.push_back({std::move(figure), {}, {}});
-  if (!arguments.show)
+  }
+  if (trains)
     for (const auto& drawing : drawings) check_runs(drawing.figure.plan);
   if (arguments.plan_only) {
     for (const auto& drawing : drawings)
       for (const auto& run : drawing.figure.plan.runs) std::cout << run.folder.string() << '\n';
     return;
   }
-  for (const auto& drawing : drawings)
-    check_same_recipes(drawing.figure.plan,
-                       arguments.show ? reproduce::Purpose::show : reproduce::Purpose::train);
-  if (!arguments.show) execute_all(drawings, arguments);
+  if (recorded.empty())
+    for (const auto& drawing : drawings)
+      check_same_recipes(drawing.figure.plan,
+                         arguments.show ? reproduce::Purpose::show : reproduce::Purpose::train);
+  if (trains) execute_all(drawings, arguments);
   if (arguments.jobs.is_worker()) {
     for (const auto& drawing : drawings) conclude(drawing.execution, arguments.jobs);
     return;

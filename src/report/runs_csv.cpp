@@ -4,6 +4,7 @@
 #include <sadam/error.h>
 
 #include <charconv>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -135,6 +136,7 @@ RunSummary run_of(const Record& record) {
   run.seconds_per_step = record.number("step_time");
   run.peak_memory = record.number<std::int64_t>("memory");
   run.counts.steps = run.steps;
+  run.counts.probed = record.number<std::int64_t>("probed").value_or(run.steps);
   run.counts.skipped = record.count("skipped");
   run.counts.non_finite_probes = record.count("non_finite_probes");
   run.counts.within_noise = record.count("within_noise");
@@ -145,7 +147,12 @@ RunSummary run_of(const Record& record) {
     epoch.epoch = static_cast<std::int64_t>(i) + 1;
     epoch.test_accuracy = accuracies[i] / 100;
     epoch.train_seconds = seconds[i];
+    epoch.train_loss = epoch.test_loss = std::numeric_limits<double>::quiet_NaN();  // not in the list
     run.epochs.push_back(epoch);
+  }
+  if (!run.epochs.empty() && run.last_test_loss) {
+    run.epochs.back().test_loss = *run.last_test_loss;
+    if (run.last_gap) run.epochs.back().train_loss = *run.last_test_loss - *run.last_gap;
   }
   return run;
 }

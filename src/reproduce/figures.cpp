@@ -90,6 +90,10 @@ std::vector<Figure> plan_figures(const std::vector<FigureRecipe>& recipes, const
   std::set<std::string> unknown(request.only.begin(), request.only.end());
   std::vector<Figure> figures;
   for (const auto& figure : all) {
+    const bool named = std::any_of(request.only.begin(), request.only.end(), [&](const std::string& wish) {
+      return wish == figure.recipe.key || wish.starts_with(figure.recipe.key + "/");
+    });
+    if (!figure.plan.of_the_paper && !named) continue;  // ours: only where it is asked for by its name
     const auto wanted = wanted_of(figure, request.only, unknown);
     if (!wanted.everything && wanted.cells.empty()) continue;
     figures.push_back(figure);

@@ -53,6 +53,12 @@ TEST(Figures, OnlyTakesFiguresColumnsAndRows) {
   EXPECT_EQ(figures_of({"quantization", "cifar10-b4"}).size(), 2U);
 }
 
+TEST(Figures, OursAreDrawnOnlyWhereTheyAreNamed) {
+  EXPECT_EQ(figure_of({"rivals"}).plan.table.columns.size(), 2U);
+  EXPECT_EQ(figure_of({"rivals/cifar100"}).plan.table.columns.size(), 1U);
+  EXPECT_EQ(figure_of({"cifar100"}).recipe.key, "quantization");
+}
+
 TEST(Figures, OnlyRefusesWhatIsNoFigureColumnOrRow) {
   for (const auto* name :
        {"quantisation", "cifar100/quantization", "imagenet", "small-batches/cifar100", ""}) {

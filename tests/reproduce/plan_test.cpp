@@ -50,7 +50,7 @@ TEST(Plan, FiguresNameTablesColumnsAndRowsThatExist) {
   for (const auto& built_in : built_in_recipes()) {
     if (built_in.name != "curves") continue;
     const auto figures = read_figures(built_in.text, "curves.toml");
-    EXPECT_EQ(figures.size(), 2U);
+    EXPECT_EQ(figures.size(), 3U);
     for (const auto& figure : figures) {
       Request request;
       request.only = figure.columns;
