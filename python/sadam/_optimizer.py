@@ -73,7 +73,9 @@ def _loss_of(closure: Closure) -> Closure:
         raise TypeError(
             f"a closure is of type '{type(closure).__name__}': pass a function without arguments that returns the loss."
         )
-    return (lambda: closure(backward=False)) if _takes_backward(closure) else closure
+    if not _takes_backward(closure):
+        return closure
+    return lambda: closure(backward=False)
 
 
 def _parts(closures: Union[Closure, Sequence[Closure]]) -> List[Closure]:
@@ -215,14 +217,16 @@ class Optimizer(torch.optim.Optimizer):
             evaluated and differentiated by itself. None: updates from the gradients as they are.
         before_update: called before the update, to clip gradients for instance.
         """
-        if closure is None:
-            return self._apply(before_update)
-        return self._take(self._core.step, _parts(closure), [], before_update, None)
-
-    def _apply(self, before_update: Optional[Callable[[], Any]]) -> None:
+        if closure is not None:
+            return self._loss_after(_parts(closure), [], before_update, None)
         if before_update is not None:
             before_update()
         self._take(self._core.apply)
+        return None
+
+    def _loss_after(self, *request: Any) -> torch.Tensor:
+        loss: torch.Tensor = self._take(self._core.step, *request)
+        return loss
 
     # ---- what happened ----
 
@@ -251,10 +255,12 @@ class Optimizer(torch.optim.Optimizer):
 
     def _record(self) -> Dict[str, Any]:
         lgi, brakes = self._core.memory()
+        options = _without_betas(self.defaults)
         return {
             "format": _FORMAT,
             "optimizer": type(self)._core_type.__name__,
-            "options": dict(self.defaults),
+            # Not what torch adds of its own.
+            "options": _with_betas({name: options[name] for name in self._options}),
             "totals": self._core.totals(),
             "last_lgi": lgi,
             "held_brakes": brakes,
@@ -333,9 +339,8 @@ class Optimizer(torch.optim.Optimizer):
         if record is None:  # torch's own load_state_dict
             super().__setstate__(state)
             return
-        self._core, self._brakes, self._is_stepping = None, None, False
+        self._brakes, self._is_stepping = None, False
         super().__setstate__(state)
-        self.defaults = {name: value for name, value in self.defaults.items() if name in record["options"]}
         self._make_core()
         self._core.protect(self._buffers)
         self._sync()
@@ -409,7 +414,7 @@ class SAdam(Optimizer):
         if callable(closure) or isinstance(closure, (list, tuple)):
             self._brakes = None
             parts = [] if probe_parts is None else _parts(probe_parts)
-            return self._take(self._core.step, _parts(closure), parts, before_update, brake)
+            return self._loss_after(_parts(closure), parts, before_update, brake)
         if closure is None:
             closure = self._brakes if brake is None else brake
         if closure is None:
