@@ -12,13 +12,19 @@
 
 namespace sadam {
 
-/// Options of `AdamW`, the same as `torch::optim::AdamWOptions`; <sadam/option_list.h> explains each.
+/// Options of `AdamW`: those of `torch::optim::AdamWOptions`, and what makes SAM, randomized smoothing or
+/// AdaBound of it; <sadam/option_list.h> explains each, docs/rivals.md when to use them.
 struct AdamWOptions : public AdamOptionsBase<AdamWOptions> {
   /// From the learning rate, as torch's options.
   /* implicit */ AdamWOptions(double lr = kAdamLearningRate) : lr_(lr) {}
 
   SADAM_LEARNING_RATE(SADAM_SETTER, kAdamLearningRate)
   SADAM_ADAM_OPTIONS(SADAM_SETTER)
+  SADAM_BOUND_OPTIONS(SADAM_SETTER)
+
+  // Of the optimizer.
+  SADAM_GRADIENT_OPTIONS(SADAM_WIDE_SETTER)
+  SADAM_SEED_OPTION(SADAM_WIDE_SETTER)
 
  public:
   static const char* optimizer_name() { return "AdamW"; }
@@ -27,6 +33,9 @@ struct AdamWOptions : public AdamOptionsBase<AdamWOptions> {
   static void visit_options(Self& options, const Visit& visit) {
     SADAM_LEARNING_RATE(SADAM_VISIT, kAdamLearningRate)
     SADAM_ADAM_OPTIONS(SADAM_VISIT)
+    SADAM_BOUND_OPTIONS(SADAM_VISIT)
+    SADAM_GRADIENT_OPTIONS(SADAM_VISIT)
+    SADAM_SEED_OPTION(SADAM_VISIT)
   }
 };
 

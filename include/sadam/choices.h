@@ -1,4 +1,4 @@
-// The options of S-Adam that are a choice between named forms, and the formulas behind them.
+// The options that are a choice between named forms, and the formulas behind them.
 //
 // Each list is the whole of its family: VALUE(name, meaning). Names in files and messages, the fields of a
 // recipe and the tables of docs/options.md come from it. A new brake is an entry and its formula
@@ -58,6 +58,15 @@ enum class ProbeNoise { SADAM_PROBE_NOISES(SADAM_ENUMERATOR) };
 
 /// How the zero start of Adam's averages is made up for; t counts the updates.
 enum class BiasCorrection { SADAM_BIAS_CORRECTIONS(SADAM_ENUMERATOR) };
+
+#define SADAM_GRADIENT_PLACES(VALUE)                                                                         \
+  VALUE(weights, "at the weights w, as ever")                                                                \
+  VALUE(ascent, "at w + r·g/‖g‖, uphill: SAM; two evaluations a step")                                       \
+  VALUE(adaptive_ascent, "at w + r·T²g/‖Tg‖, T = abs(w) + 0.01 elementwise: ASAM; two evaluations a step")   \
+  VALUE(nearby, "at w + r·u, u a random unit vector: randomized smoothing; one evaluation, there")
+
+/// Where AdamW and ProxSGD take the gradient that they use at w. docs/rivals.md says what each is good for.
+enum class GradientAt { SADAM_GRADIENT_PLACES(SADAM_ENUMERATOR) };
 // clang-format on
 
 /// ρ from k differences, before the cap. `slopes` is read by `residual` only, and then has k entries.
@@ -87,5 +96,6 @@ std::string to_string(Statistic statistic);
 std::string to_string(Brake form);
 std::string to_string(ProbeNoise noise);
 std::string to_string(BiasCorrection correction);
+std::string to_string(GradientAt place);
 
 }  // namespace sadam

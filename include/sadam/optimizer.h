@@ -51,7 +51,8 @@ struct StepRequest {
 };
 
 /// A torch optimizer whose `step(closure)` takes a closure that returns the loss and does nothing else: the
-/// optimizer clears the gradients, evaluates the closure once with gradients and calls backward.
+/// optimizer clears the gradients, evaluates the closure once with gradients and calls backward. (Twice, where
+/// its options take the gradient uphill of the weights.)
 ///
 /// Parameters are float32 or float64, dense, all on one device: the CPU, or a GPU where the library was built
 /// with CUDA. A step whose loss or gradient is not finite is skipped: weights, optimizer state and protected
@@ -138,7 +139,7 @@ class Optimizer : public torch::optim::Optimizer {
   /// group remembers, if anything.
   virtual std::vector<kernels::GroupMemory> accept(
       torch::serialize::InputArchive& archive, torch::optim::OptimizerOptions& defaults,
-      const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const;
+      const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const = 0;
 
   /// Checks everything that may have changed since the last call: parameters, groups, options. Throws or
   /// changes nothing.
@@ -197,6 +198,9 @@ class OptimizerOf : public Optimizer {
   void set_updates(const step::Item& item) override;
   std::unique_ptr<torch::optim::OptimizerParamState> make_state() const override;
   std::vector<torch::Tensor> tensors_of(const torch::optim::OptimizerParamState& state) const override;
+  std::vector<kernels::GroupMemory> accept(
+      torch::serialize::InputArchive& archive, torch::optim::OptimizerOptions& defaults,
+      const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const override;
 
   /// The options of the whole optimizer.
   const Options& whole() const { return static_cast<const Options&>(defaults()); }

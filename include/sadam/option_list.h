@@ -80,9 +80,20 @@ inline constexpr double kProxLearningRate = 1e-2;
   OPTION(bool, group_by_group, false, kAnyValue, "Probe and update the groups one after the other")          \
   OPTION(bool, monitor, false, kAnyValue, "Probe even where λ = 0, to watch ρ without using it")
 
-/// Of S-Adam as a whole. A recipe has one seed for everything, so this is not a field of its own there.
+/// Of every optimizer as a whole. A recipe has one seed for everything, so this is not a field of its own there.
 #define SADAM_SEED_OPTION(OPTION)                                                                            \
   OPTION(std::uint64_t, seed, 0, kAtLeastZero, "Seeds the directions; manual_seed does not reach it")
+
+/// Of AdamW and Prox-SGD as a whole: one evaluation serves all groups.
+#define SADAM_GRADIENT_OPTIONS(OPTION)                                                                       \
+  OPTION(GradientAt, gradient_at, GradientAt::weights, kAnyValue, "Where the gradient is taken")             \
+  OPTION(double, gradient_radius, 0.05, kAboveZero, "r, how far from the weights that is")
+
+/// Of AdamW: AdaBound.
+#define SADAM_BOUND_OPTIONS(OPTION)                                                                          \
+  OPTION(double, final_ratio, 0.0, kAtLeastZero,                                                             \
+         "Step sizes are bound ever closer to this multiple of lr; 0: they are free")                        \
+  OPTION(double, bound_gamma, 1e-3, kAboveZero, "γ, how fast the bounds close")
 
 /// Of Prox-SGD.
 #define SADAM_PROX_OPTIONS(OPTION)                                                                           \

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <tuple>
+#include <utility>
 
 namespace sadam {
 
@@ -52,8 +53,28 @@ struct AdamOptionsBase : public OptionsBase<Options> {
   bool amsgrad_ = false;
 };
 
+/// An option that belongs to the whole optimizer, because one evaluation serves all groups. It remembers
+/// whether it was set, so that the options of a group may leave it alone; a group that sets another value is
+/// refused.
+template <class T>
+struct OptimizerWide {
+  T value;
+  bool set = false;
+};
+
 // The setter, the getter and the value of an option, as torch has them.
 #define SADAM_SETTER(type, name, usual, ...) TORCH_ARG(type, name) = usual;
+// The same for one that belongs to the whole optimizer.
+#define SADAM_WIDE_SETTER(type, name, usual, ...)    \
+ public:                                             \
+  auto& name(type new_value) {                       \
+    name##_ = {std::move(new_value), true};          \
+    return *this;                                    \
+  }                                                  \
+  const type& name() const { return name##_.value; } \
+                                                     \
+ private:                                            \
+  OptimizerWide<type> name##_{usual};
 // Shows one of `options` to `visit`.
 #define SADAM_VISIT(type, name, usual, range, meaning) \
   visit(OptionInfo{#name, range, meaning}, options.name##_);

@@ -20,6 +20,10 @@ struct ProxSGDOptions : public OptionsBase<ProxSGDOptions> {
   SADAM_LEARNING_RATE(SADAM_SETTER, kProxLearningRate)
   SADAM_PROX_OPTIONS(SADAM_SETTER)
 
+  // Of the optimizer.
+  SADAM_GRADIENT_OPTIONS(SADAM_WIDE_SETTER)
+  SADAM_SEED_OPTION(SADAM_WIDE_SETTER)
+
  public:
   static const char* optimizer_name() { return "ProxSGD"; }
   /// Calls visit(OptionInfo, value) for each option.
@@ -27,6 +31,8 @@ struct ProxSGDOptions : public OptionsBase<ProxSGDOptions> {
   static void visit_options(Self& options, const Visit& visit) {
     SADAM_LEARNING_RATE(SADAM_VISIT, kProxLearningRate)
     SADAM_PROX_OPTIONS(SADAM_VISIT)
+    SADAM_GRADIENT_OPTIONS(SADAM_VISIT)
+    SADAM_SEED_OPTION(SADAM_VISIT)
   }
 };
 

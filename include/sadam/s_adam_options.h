@@ -11,25 +11,6 @@
 
 namespace sadam {
 
-/// An option that belongs to the whole optimizer, because one probe serves all groups. It remembers whether
-/// it was set, so that the options of a group may leave it alone; a group that sets another value is refused.
-template <class T>
-struct OptimizerWide {
-  T value;
-  bool set = false;
-};
-
-#define SADAM_WIDE_SETTER(type, name, usual, ...)    \
- public:                                             \
-  SAdamOptions& name(type new_value) {               \
-    name##_ = {std::move(new_value), true};          \
-    return *this;                                    \
-  }                                                  \
-  const type& name() const { return name##_.value; } \
-                                                     \
- private:                                            \
-  OptimizerWide<type> name##_{usual};
-
 /// Options of `SAdam`. Defaults: the paper's hyperparameters with AdamW's bias correction, so that without a
 /// brake (λ = 0, or k = 1 with a variance statistic) it is AdamW, bit for bit.
 struct SAdamOptions : public AdamOptionsBase<SAdamOptions> {
@@ -83,7 +64,5 @@ struct SAdamOptions : public AdamOptionsBase<SAdamOptions> {
 };
 
 extern template struct OptionsBase<SAdamOptions>;
-
-#undef SADAM_WIDE_SETTER
 
 }  // namespace sadam

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sadam/adamw.h>
+#include <sadam/averaged_weights.h>
 #include <sadam/choices.h>
 #include <sadam/directions.h>
 #include <sadam/error.h>

@@ -152,6 +152,12 @@ Glyph first_glyph(std::string_view text) {
 std::size_t display_width(std::string_view text) {
   std::size_t columns = 0;
   while (!text.empty()) {
+    if (text.starts_with("\033[")) {
+      const auto end =
+          std::find_if(text.begin() + 2, text.end(), [](char c) { return c >= '@' && c <= '~'; });
+      text.remove_prefix(static_cast<std::size_t>(end - text.begin()) + (end == text.end() ? 0 : 1));
+      continue;
+    }
     const auto glyph = first_glyph(text);
     columns += glyph.columns;
     text.remove_prefix(glyph.bytes);

@@ -34,7 +34,7 @@ struct Glyph {
 /// The first character of a text that is not empty. A byte that is not UTF-8 counts as one character.
 Glyph first_glyph(std::string_view text);
 
-/// The columns a UTF-8 text takes on a terminal.
+/// The columns a UTF-8 text takes on a terminal; escape sequences, such as colours, take none.
 std::size_t display_width(std::string_view text);
 
 }  // namespace sadam::base

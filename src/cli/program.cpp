@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
+#include "cli/word_breaks.h"
 #include "train/recipe/fields.h"
 
 namespace sadam::cli {
@@ -142,8 +143,12 @@ bool is_help_on_unknown_command(const CLI::App& app, const CLI::Error& error) {
 // One sentence: libtorch appends pages.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+std::string complaint(const std::string& sentence) {
+  return fmt::format("{} {}\n", base::painted("sadam:", base::Tone::bad, base::has_colour(stderr)), sentence);
+}
+
 int fail(const std::string& sentence, int status) {
-  std::cerr << base::painted("sadam:", base::Tone::bad, base::has_colour(stderr)) << ' ' << sentence << '\n';
+  std::cerr << complaint(sentence);
   return status;
 }
 
@@ -171,7 +176,7 @@ std::unique_ptr<CLI::App> make_app(std::size_t help_width) {
   app.set_version_flag("--version", SADAM_VERSION);
   app.require_subcommand(1);
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return fmt::format("sadam: {}\n", parse_failure(*failed, error));
+    return complaint(parse_failure(*failed, error));
   });
   for (auto* const add : {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare,
                           add_landscape, add_probe, add_theory, add_audit, add_info})
@@ -210,6 +215,8 @@ std::string help_of(std::vector<std::string> words, std::size_t width) {
 
 int run(int argc, char** argv) {
   base::keep_freed_memory();
+  const WordBreaks of_errors(std::cerr, stderr);
+  const WordBreaks of_output(std::cout, stdout);
   const auto made = make_app(base::help_width(stdout));
   auto& app = *made;
   try {

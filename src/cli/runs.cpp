@@ -87,6 +87,12 @@ std::string left_out(const report::TextTable& all, const report::TextTable& show
                         ? fmt::format("{} ({})", column.title, base::printable(all.rows[0][i].text))
                         : column.title);
   }
+  const auto is_cut = [&](std::size_t row) { return all.rows[row][0].text != shown.rows[row][0].text; };
+  for (std::size_t row = 0; row < all.rows.size(); ++row)
+    if (is_cut(row)) {
+      parts.emplace_back("the middle of long names");
+      break;
+    }
   return parts.empty() ? "" : fmt::format("Not shown: {}. --csv has everything.", fmt::join(parts, ", "));
 }
 

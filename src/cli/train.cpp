@@ -88,7 +88,7 @@ train::RunFolder folder_for(const TrainArguments& arguments, const std::string& 
     if (!arguments.recipe.sets.empty()) {
       train::RecipeSource source;
       source.add_file(folder.paths().recipe());
-      train::change_recipe(folder, arguments.recipe.resolve(source));
+      train::change_recipe(folder, arguments.recipe.resolve(source), data);
     }
     return folder;
   }

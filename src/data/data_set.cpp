@@ -302,6 +302,19 @@ void compare(const KnownSet& set, const PartCount& part, std::size_t official,
            official / static_cast<std::size_t>(set.classes));
 }
 
+// The size that all images have, as far as they are looked at; nothing where they differ or are no squares.
+std::optional<std::size_t> common_pixels(const std::string& name) {
+  const auto path = path_in_name(name);
+  if (!path) return shape_of(name).pixels;
+  std::optional<std::size_t> common;
+  for (const auto& file : some_pictures(*path / "train")) {
+    const auto size = decode_picture_file(file, Read::size);
+    if (size.width != size.height || size.width != common.value_or(size.width)) return std::nullopt;
+    common = size.width;
+  }
+  return common;
+}
+
 CheckReport report_of(const std::string& name, const SetCount& count, std::vector<std::string> problems) {
   const auto classes = count.train.images.size();
   const auto outcome = problems.empty() ? std::string("all is well")
@@ -325,17 +338,10 @@ DataSet open_data_set(const DataRequest& request) {
 }
 
 std::size_t own_pixels(const std::string& name) {
-  const auto usual = shape_of(name).pixels;
-  const auto path = path_in_name(name);
-  if (!path) return usual;
-  std::optional<std::size_t> common;
-  for (const auto& file : some_pictures(*path / "train")) {
-    const auto size = decode_picture_file(file, Read::size);
-    if (size.width != size.height || size.width != common.value_or(size.width)) return usual;
-    common = size.width;
-  }
-  return common.value_or(usual);
+  return common_pixels(name).value_or(shape_of(name).pixels);
 }
+
+bool is_scaled(const std::string& name, std::size_t pixels) { return common_pixels(name) != pixels; }
 
 Normalization imagenet_normalization() { return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}; }
 

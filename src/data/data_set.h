@@ -40,6 +40,9 @@ DataSet open_data_set(const DataRequest& request);
 /// are squares of one size; 224 where they are not. Of any other set its own size.
 std::size_t own_pixels(const std::string& name);
 
+/// Whether some of them have another size, and are scaled to this one.
+bool is_scaled(const std::string& name, std::size_t pixels);
+
 /// What networks pretrained on ImageNet expect, and what sets of photographs come with; CIFAR and the
 /// synthetic sets come with (x − 0.5)/0.5.
 Normalization imagenet_normalization();

@@ -202,7 +202,8 @@ Folder list_class_folders(const std::filesystem::path& folder) {
   for (const auto& part : {train, test})
     if (!std::filesystem::is_directory(part))
       throw Error(fmt::format(
-          "there is no folder {}: images belong into train/CLASS/ and val/CLASS/ (or test/CLASS/).",
+          "there is no folder {}: images belong into train/CLASS/ and val/CLASS/ (or test/CLASS/); where "
+          "they were moved to is said with --set data.name=folder:PATH.",
           part.string()));
 
   Folder list;

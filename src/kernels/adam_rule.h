@@ -13,6 +13,7 @@ namespace sadam::kernels {
 
 /// The scalars of one Adam update, in double; a kernel rounds each to T once. With r = root_scale·√v' + eps:
 ///   m' = beta1·m + (1−beta1)·g,   v' = beta2·v + (1−beta2)·g²,   w' = decay·w − step_size·m'/r.
+/// Where there are bounds (AdaBound), step_size/r is first brought between them.
 /// The three forms of bias correction differ only in root_scale and step_size; the brake is inside step_size.
 struct AdamCoefficients {
   double beta1 = 0.9;
@@ -21,6 +22,10 @@ struct AdamCoefficients {
   double root_scale = 1;
   double step_size = 0;
   double decay = 1;
+  double lower_bound = 0;
+  double upper_bound = 0;  ///< 0: there are none
+
+  SADAM_HD bool is_bounded() const { return upper_bound > 0; }
 };
 
 #define SADAM_USUAL(type, name, usual, ...) type name = usual;
@@ -33,6 +38,7 @@ struct GroupRule {
   SADAM_ADAM_OPTIONS(SADAM_USUAL)
   SADAM_BRAKE_OPTIONS(SADAM_ZERO)
   SADAM_PROX_OPTIONS(SADAM_ZERO)
+  SADAM_BOUND_OPTIONS(SADAM_ZERO)
   double given_brake = -1;   ///< a caller's own; negative: none, the brake follows from ρ
   double applied_brake = 1;  ///< the last one
 };
@@ -63,6 +69,11 @@ SADAM_HD AdamCoefficients coefficients_at(const GroupRule& rule, double brake, s
       break;
     case BiasCorrection::none:
       break;
+  }
+  if (rule.final_ratio > 0) {
+    const double spread = rule.bound_gamma * static_cast<double>(t);
+    c.lower_bound = rule.final_ratio * rule.lr * (1 - 1 / (spread + 1));
+    c.upper_bound = rule.final_ratio * rule.lr * (1 + 1 / spread);
   }
   return c;
 }

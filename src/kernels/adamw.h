@@ -40,6 +40,25 @@ SADAM_HD typename M::V adam_step(const AdamScalars<M>& s, const AdamMoments<M>& 
   return s.step_size * next.m / M::fma(s.root_scale, M::sqrt(next.v), s.eps);
 }
 
+/// The bounds rounded to T, once for all elements.
+template <class M>
+struct AdamBounds {
+  typename M::V lower, upper;
+
+  SADAM_HD static AdamBounds from(const AdamCoefficients& c) {
+    return {M::set(c.lower_bound), M::set(c.upper_bound)};
+  }
+};
+
+/// The same with step_size/(root_scale·√v' + ε) between bounds: AdaBound (Luo et al. 2019).
+template <class M>
+SADAM_HD typename M::V bounded_adam_step(const AdamScalars<M>& s, const AdamBounds<M>& bounds,
+                                         const AdamMoments<M>& next) {
+  const auto free = s.step_size / M::fma(s.root_scale, M::sqrt(next.v), s.eps);
+  const auto below = M::select_le(free, bounds.upper, free, bounds.upper);
+  return M::max(below, bounds.lower) * next.m;
+}
+
 SADAM_END_FORMULAS
 
 #endif

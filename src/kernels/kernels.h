@@ -4,8 +4,8 @@
 // A launch takes one struct, the same for both. Kernels see pointers and element counts, never tensors or
 // modules, and split their work by position alone: no result depends on the number of threads, and the same
 // launch gives the same bits on every run. The math of one element lives in the headers beside this one
-// (philox.h, normal.h, direction.h, adamw.h, soft_threshold.h, …) and is one text for both; the files in cpu/
-// and cuda/ only loop.
+// (philox.h, normal.h, direction.h, adamw.h, ascent.h, …) and is one text for both; the files in cpu/ and
+// cuda/ only loop.
 //
 // What a kernel computes for later ones (lengths, coefficients, whether a step is skipped) is passed by
 // address and stays where it was computed: on a GPU nothing has to visit the host, and a captured graph finds
@@ -150,6 +150,27 @@ struct AdamProbe {
 };
 
 template <class T>
+struct AscentSegment {
+  T* out = nullptr;         ///< w, written
+  const T* base = nullptr;  ///< w₀
+  const T* gradient = nullptr;
+  std::int64_t count = 0;
+};
+
+/// Uphill, for SAM and ASAM. With t = 1 or, where it is adaptive, t = |w₀| + 0.01:
+/// `ascent_length` adds Σ(t·g)², in double, to *squared_length; once that is complete, `ascend` makes
+/// out = base + radius·t²·g/√(*squared_length), or out = base where that divides by zero.
+template <class T>
+struct Ascent {
+  std::vector<AscentSegment<T>> segments;
+  bool adaptive = false;
+  double radius = 0;
+  double* squared_length = nullptr;
+  double* scratch = nullptr;  ///< of `ascent_length`, as many numbers as Kernels::ascent_scratch says
+  Place place;
+};
+
+template <class T>
 struct ProxSgdSegment {
   T* w = nullptr;
   T* buffer = nullptr;
@@ -225,6 +246,10 @@ struct FinishStep {
   template <class T>                                      \
   void adam_probe(const AdamProbe<T>& launch);            \
   template <class T>                                      \
+  void ascent_length(const Ascent<T>& launch);            \
+  template <class T>                                      \
+  void ascend(const Ascent<T>& launch);                   \
+  template <class T>                                      \
   void prox_sgd_update(const ProxSgdUpdate<T>& launch);   \
   template <class T>                                      \
   void count_non_finite(const CountNonFinite<T>& launch); \
@@ -243,6 +268,9 @@ struct KernelsOf {
   void (*adam_update)(const AdamUpdate<T>&);
   void (*adam_probe)(const AdamProbe<T>&);
   std::int64_t (*adam_probe_scratch)(const AdamProbe<T>&);
+  void (*ascent_length)(const Ascent<T>&);
+  std::int64_t (*ascent_scratch)(const Ascent<T>&);
+  void (*ascend)(const Ascent<T>&);
   void (*prox_sgd_update)(const ProxSgdUpdate<T>&);
   void (*count_non_finite)(const CountNonFinite<T>&);
 };

@@ -15,8 +15,8 @@ namespace {
 std::vector<std::int64_t> channels_for(std::int64_t pixels) {
   if (pixels == 32) return {16, 32};
   if (pixels == 64 || pixels == 160 || pixels == 224) return {16, 32, 64};
-  throw Error(
-      fmt::format("QATNet does not know images of {} pixels: resize them to 32, 64, 160 or 224.", pixels));
+  throw Error(fmt::format("QATNet does not know images of {} pixels: set data.pixels to 32, 64, 160 or 224.",
+                          pixels));
 }
 
 void check_options(const QATNetOptions& options) {

@@ -219,14 +219,6 @@ void Optimizer::save(OutputArchive& archive) const {
   step::save_state(archive, saved);
 }
 
-std::vector<kernels::GroupMemory> Optimizer::accept(
-    InputArchive&, torch::optim::OptimizerOptions& new_defaults,
-    const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const {
-  check_options(new_defaults, "load: ");
-  for (const auto& group_options : options) check_options(*group_options, "load: ");
-  return {};
-}
-
 void Optimizer::load(InputArchive& archive) {
   // Everything is read and checked before anything is changed.
   auto new_defaults = defaults().clone();

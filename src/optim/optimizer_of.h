@@ -78,4 +78,19 @@ std::vector<torch::Tensor> OptimizerOf<Options, State>::tensors_of(
   return optim::tensors_of(static_cast<const State&>(state));
 }
 
+template <class Options, class State>
+std::vector<kernels::GroupMemory> OptimizerOf<Options, State>::accept(
+    torch::serialize::InputArchive&, torch::optim::OptimizerOptions& new_defaults,
+    const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const {
+  auto& new_whole = static_cast<Options&>(new_defaults);
+  optim::check_values(new_whole, "load: ");
+  optim::check_against(new_whole, new_whole, "load: ");
+  for (const auto& group_options : options) {
+    auto& of_group = static_cast<Options&>(*group_options);
+    optim::inherit(of_group, new_whole);
+    optim::check_values(of_group, "load: ");
+  }
+  return {};
+}
+
 }  // namespace sadam

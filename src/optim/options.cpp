@@ -129,23 +129,13 @@ SAdamOptions& SAdamOptions::source(DirectionSource new_source) {
 }
 
 std::string SAdamOptions::conflict_with(const SAdamOptions& whole) const {
-  std::string first;
-  const auto compare = [&](const char* name, const auto& mine, const auto& of_whole) {
-    if (first.empty() && mine.set && !(mine.value == of_whole.value)) first = name;
-  };
-#define SADAM_COMPARE(type, name, ...) compare(#name, name##_, whole.name##_);
-  SADAM_PROBE_OPTIONS(SADAM_COMPARE)
-  SADAM_SEED_OPTION(SADAM_COMPARE)
-#undef SADAM_COMPARE
-  compare("source", source_, whole.source_);
-  return first;
+  const bool other_source = source_.set && source_.value != whole.source_.value;
+  const auto first = optim::conflict_between(*this, whole);
+  return first.empty() && other_source ? "source" : first;
 }
 
 void SAdamOptions::inherit_from(const SAdamOptions& whole) {
-#define SADAM_INHERIT(type, name, ...) name##_ = {whole.name##_.value, false};
-  SADAM_PROBE_OPTIONS(SADAM_INHERIT)
-  SADAM_SEED_OPTION(SADAM_INHERIT)
-#undef SADAM_INHERIT
+  optim::inherit<SAdamOptions>(*this, whole);
   source_ = {whole.source_.value, false};
 }
 

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "step/option_names.h"
 #include "step/problem.h"
@@ -69,14 +70,48 @@ const Options& options_as(const torch::optim::OptimizerOptions& options, const s
   return *typed;
 }
 
+/// Calls visit(OptionInfo, option, the same option of `whole`) for each option that belongs to the optimizer.
+template <class Options, class Whole, class Visit>
+void visit_wide(Options& options, Whole& whole, const Visit& visit) {
+  std::vector<const void*> of_whole;
+  Options::visit_options(whole, [&](const OptionInfo&, const auto& value) { of_whole.push_back(&value); });
+  std::size_t next = 0;
+  Options::visit_options(options, [&](const OptionInfo& option, auto& value) {
+    const auto* const other = of_whole[next++];
+    if constexpr (requires { value.set; })
+      visit(option, value, *static_cast<const std::decay_t<decltype(value)>*>(other));
+  });
+}
+
+/// The name of an optimizer-wide option that was set here to another value than in `whole`, or "".
+template <class Options>
+std::string conflict_between(const Options& options, const Options& whole) {
+  std::string first;
+  visit_wide(options, whole, [&](const OptionInfo& option, const auto& mine, const auto& of_whole) {
+    if (first.empty() && mine.set && !(mine.value == of_whole.value)) first = option.name;
+  });
+  return first;
+}
+
 /// Refuses what does not go together, within an optimizer's own options and between them and a group's.
 template <class Options>
-void check_against(const Options&, const Options& /*whole*/, const std::string& /*where*/) {}
+void check_against(const Options& options, const Options& whole, const std::string& where) {
+  const auto conflict = conflict_between(options, whole);
+  if (!conflict.empty())
+    throw Error(where + conflict +
+                " belongs to the optimizer, since one evaluation serves all groups: set it in the options "
+                "given to " +
+                Options::optimizer_name() + ".");
+}
 void check_against(const SAdamOptions& options, const SAdamOptions& whole, const std::string& where);
 
 /// Lets the options of a group follow the optimizer's.
 template <class Options>
-void inherit(Options&, const Options& /*whole*/) {}
+void inherit(Options& options, const Options& whole) {
+  visit_wide(options, whole, [](const OptionInfo&, auto& mine, const auto& of_whole) {
+    mine = {of_whole.value, false};
+  });
+}
 inline void inherit(SAdamOptions& options, const SAdamOptions& whole) { options.inherit_from(whole); }
 
 inline void check_brake(double brake, const std::string& where) {
@@ -89,6 +124,7 @@ inline kernels::GroupRule rule_of(const AdamWOptions& options) {
   kernels::GroupRule to;
   SADAM_LEARNING_RATE(SADAM_TAKE, 0)
   SADAM_ADAM_OPTIONS(SADAM_TAKE)
+  SADAM_BOUND_OPTIONS(SADAM_TAKE)
   return to;
 }
 
@@ -108,9 +144,12 @@ inline kernels::GroupRule rule_of(const ProxSGDOptions& options) {
 }
 
 /// What a problem takes from the optimizer's own options.
-inline void describe(const AdamWOptions&, step::Problem&) {}
-inline void describe(const ProxSGDOptions&, step::Problem& problem) {
-  problem.update = step::Update::prox_sgd;
+template <class Options>
+void describe(const Options& options, step::Problem& problem) {
+  if constexpr (std::is_same_v<Options, ProxSGDOptions>) problem.update = step::Update::prox_sgd;
+  auto& to = problem.gradient;
+  SADAM_GRADIENT_OPTIONS(SADAM_TAKE)
+  SADAM_SEED_OPTION(SADAM_TAKE)
 }
 inline void describe(const SAdamOptions& options, step::Problem& problem) {
   auto& to = problem.plan.emplace();

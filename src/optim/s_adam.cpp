@@ -104,14 +104,7 @@ std::vector<kernels::GroupMemory> SAdam::accept(
     throw Error(
         "load: the state was saved with a caller's direction source, which a file cannot hold: build SAdam "
         "with .source(...) first.");
-  auto& new_whole = static_cast<SAdamOptions&>(new_defaults);
-  optim::check_values(new_whole, "load: ");
-  optim::check_against(new_whole, new_whole, "load: ");
-  for (const auto& group_options : options) {
-    auto& of_group = static_cast<SAdamOptions&>(*group_options);
-    of_group.inherit_from(new_whole);
-    optim::check_values(of_group, "load: ");
-  }
+  OptimizerOf::accept(archive, new_defaults, options);
   return memory;
 }
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 
-#include "base/text.h"
 #include "report/comparison.h"
 #include "report/statistics.h"
 
@@ -115,12 +115,12 @@ std::string to_text_rows(const Comparison& comparison, std::size_t width) {
   const auto& difference = comparison.paired.front();
   TextTable table;
   table.columns = {{"label", ""},
-                   {"count", "n", Align::right},
-                   {"best", "best, %", Align::right},
-                   {"last", "last, %", Align::right},
-                   {"difference", "difference", Align::right},
-                   {"pairs", "pairs", Align::right},
-                   {"time", "time", Align::right}};
+                   {"count", "n", Align::right, kOfResults + 1},
+                   {"best", "best, %", Align::right, kOfResults + 3},
+                   {"last", "last, %", Align::right, kOfResults},
+                   {"difference", "difference", Align::right, kOfResults + 2},
+                   {"pairs", "pairs", Align::right, 2},
+                   {"time", "time", Align::right, 1}};
   for (std::size_t i = 0; i < comparison.entrants.size(); ++i) {
     const auto& pairs = difference.values[i];
     const auto& times = time.values[i];
@@ -129,17 +129,6 @@ std::string to_text_rows(const Comparison& comparison, std::size_t width) {
                i == comparison.baseline ? Cell("") : count_cell(pairs),
                times.empty() ? Cell() : Cell(mean(times), time.format(mean(times)))});
   }
-  // What is least needed goes first where there is little room.
-  auto text = to_text(table);
-  const auto is_too_wide = [&] {
-    return width > 0 && base::display_width(text.substr(0, text.find('\n'))) > width;
-  };
-  for (std::size_t left = 2; left > 0 && is_too_wide(); --left) {
-    table.columns.pop_back();
-    for (auto& row : table.rows) row.pop_back();
-    text = to_text(table);
-  }
-  if (is_too_wide()) text = to_text(table, width);
   const auto& base = comparison.entrants[comparison.baseline].label;
   const auto note =
       comparison.by_seed
@@ -149,7 +138,8 @@ std::string to_text_rows(const Comparison& comparison, std::size_t width) {
                 base)
           : fmt::format("Difference: best accuracy less that of '{}', in points, where the seed is the same.",
                         base);
-  return fmt::format("{}\n{}\n", text, wrapped(note, width > 0 ? width : 80));
+  return fmt::format("{}\n{}\n", to_text(narrowed(std::move(table), width), width),
+                     wrapped(note, width > 0 ? width : 80));
 }
 
 std::string to_csv(const Comparison& comparison) {

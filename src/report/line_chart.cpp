@@ -114,13 +114,18 @@ std::string to_svg(const LineChart& chart, PageColours colours) {
   const auto across = std::max<std::size_t>(1, std::min(chart.across, chart.panels.size()));
   const double cell_width = (kChartWidth - kOuterMargin) / static_cast<double>(across);
   const double height = plot_height(across);
-  const double cell_height = kPanelTop + height + kPanelBottom;
+  const double frame_width = cell_width - kPanelLeft - kPanelRight;
+  std::size_t title_rows = 1;
+  for (const auto& panel : chart.panels)
+    title_rows = std::max(title_rows, title_lines(frame_width, panel.title).size());
+  const double panel_top = kPanelTop + kTitleLine * static_cast<double>(title_rows - 1);
+  const double cell_height = panel_top + height + kPanelBottom;
   for (std::size_t i = 0; i < chart.panels.size(); ++i) {
     const auto& panel = chart.panels[i];
     draw_panel(page, panel,
                {kOuterMargin / 2 + static_cast<double>(i % across) * cell_width + kPanelLeft,
-                top + static_cast<double>(i / across) * cell_height + kPanelTop,
-                cell_width - kPanelLeft - kPanelRight, height, x_range(panel), y_range(panel), false});
+                top + static_cast<double>(i / across) * cell_height + panel_top, frame_width, height,
+                x_range(panel), y_range(panel), false});
   }
   const auto rows = (chart.panels.size() + across - 1) / across;
   const double bottom = top + static_cast<double>(rows) * cell_height + 4;

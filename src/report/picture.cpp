@@ -150,27 +150,6 @@ void draw(SvgPage& page, const PicturePanel& panel, Frame frame) {
   page.frame(frame);
 }
 
-/// Lines that fit the page.
-std::vector<std::string> lines_of(const std::string& paragraph) {
-  std::vector<std::string> lines;
-  std::string line;
-  std::size_t at = 0;
-  while (at < paragraph.size()) {
-    const auto end = std::min(paragraph.find(' ', at), paragraph.size());
-    const auto word = paragraph.substr(at, end - at);
-    at = end + 1;
-    const auto longer = line.empty() ? word : fmt::format("{} {}", line, word);
-    if (!line.empty() && text_width(longer) > kPictureWidth - 2 * kPictureMargin) {
-      lines.push_back(line);
-      line = word;
-    } else {
-      line = longer;
-    }
-  }
-  if (!line.empty()) lines.push_back(line);
-  return lines;
-}
-
 }  // namespace
 
 std::string to_svg(const Picture& picture, PageColours colours) {
@@ -197,7 +176,8 @@ std::string to_svg(const Picture& picture, PageColours colours) {
   }
   if (!picture.caption.empty()) top += 8;
   for (const auto& paragraph : picture.caption)
-    for (const auto& line : lines_of(paragraph)) page.text(kPictureMargin, top += 17, line, "quiet");
+    for (const auto& line : lines_within(kPictureWidth - 2 * kPictureMargin, paragraph))
+      page.text(kPictureMargin, top += 17, line, "quiet");
   return page.finish(kPictureWidth, top + kPictureMargin, picture.title, colours);
 }
 

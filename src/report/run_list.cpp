@@ -77,7 +77,6 @@ Cell by_epoch(const RunSummary& run, const Get& get) {
 }
 
 // The numbers are importances: what goes first where there is little room. Results have the largest.
-constexpr int kOfResults = 15;
 std::vector<RunColumn> run_columns() {
   const auto from_recipe = [](auto cell) {
     return [cell](const RunSummary& run) { return recipe_cell(run, cell); };

@@ -205,6 +205,31 @@ double text_width(std::string_view text) {
   return width;
 }
 
+std::vector<std::string> lines_within(double width, const std::string& paragraph) {
+  std::vector<std::string> lines;
+  std::string line;
+  std::size_t at = 0;
+  while (at < paragraph.size()) {
+    const auto end = std::min(paragraph.find(' ', at), paragraph.size());
+    const auto word = paragraph.substr(at, end - at);
+    at = end + 1;
+    const auto longer = line.empty() ? word : fmt::format("{} {}", line, word);
+    if (!line.empty() && text_width(longer) > width) {
+      lines.push_back(line);
+      line = word;
+    } else {
+      line = longer;
+    }
+  }
+  if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::string> title_lines(double width, const std::string& title) {
+  constexpr double kBold = 1.15;  // wider than plain text
+  return lines_within(width / kBold, title);
+}
+
 void SvgPage::add(const std::string& element) {
   elements_ += element;
   elements_ += '\n';
@@ -251,7 +276,9 @@ double SvgPage::legend(const std::vector<std::vector<LegendKey>>& lines, double 
 }
 
 void SvgPage::axes(const Frame& frame, const AxisTitles& titles, bool whole_x) {
-  text(frame.left, frame.top - 10, titles.above, "title");
+  const auto above = title_lines(frame.width, titles.above);
+  double y_above = frame.top - 10 - kTitleLine * static_cast<double>(above.size());
+  for (const auto& line : above) text(frame.left, y_above += kTitleLine, line, "title");
   const auto x_ticks = ticks_with_room(frame, whole_x);
   for (const double tick : x_ticks) {
     path("grid", fmt::format("M{} {}V{}", svg_number(frame.to_x(tick)), svg_number(frame.bottom()),

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,6 +46,20 @@ std::vector<std::size_t> widths_of(const std::vector<Texts>& lines, std::size_t 
     for (std::size_t i = 0; i < texts.size(); ++i)
       widths[i] = std::max(widths[i], base::display_width(texts[i]));
   return widths;
+}
+
+/// Cut to so many columns. Names that were made from a recipe differ at their ends, so most is left of that.
+std::string without_middle(std::string_view text, std::size_t columns) {
+  if (base::display_width(text) <= columns) return std::string(text);
+  std::string head;
+  while (base::display_width(head) < columns / 3) {
+    const auto bytes = base::first_glyph(text).bytes;
+    head += text.substr(0, bytes);
+    text.remove_prefix(bytes);
+  }
+  const auto room = columns - base::display_width(head) - 1;
+  while (base::display_width(text) > room) text.remove_prefix(base::first_glyph(text).bytes);
+  return (head += "…") += text;
 }
 
 constexpr std::string_view kGap = "  ";
@@ -194,7 +210,7 @@ TextTable without_empty_columns(const TextTable& table) {
 }
 
 TextTable narrowed(TextTable table, std::size_t width) {
-  const auto widths = widths_of(texts_of(table, base::printable), 0);
+  auto widths = widths_of(texts_of(table, base::printable), 0);
   std::vector<std::size_t> kept(widths.size());
   std::iota(kept.begin(), kept.end(), std::size_t{0});
   // Those that must stay come last in this order.
@@ -203,11 +219,22 @@ TextTable narrowed(TextTable table, std::size_t width) {
     const auto y = table.columns[b].importance;
     return x > 0 && (y == 0 || x < y);
   };
-  while (width > 0 && !kept.empty() && width_of(kept, widths) > width) {
-    const auto least = std::min_element(kept.begin(), kept.end(), goes_first);
-    if (table.columns[*least].importance == 0) break;
-    kept.erase(least);
-  }
+  const auto leave_out = [&](int below) {
+    while (width > 0 && !kept.empty() && width_of(kept, widths) > width) {
+      const auto least = std::min_element(kept.begin(), kept.end(), goes_first);
+      const auto importance = table.columns[*least].importance;
+      if (importance == 0 || importance >= below) break;
+      kept.erase(least);
+    }
+  };
+  leave_out(kOfResults);
+  if (width == 0 || kept.empty() || width_of(kept, widths) <= width) return only_columns(table, kept);
+  constexpr std::size_t kNarrowestName = 24;
+  const auto whole = std::exchange(widths[0], std::min(widths[0], kNarrowestName));
+  leave_out(std::numeric_limits<int>::max());
+  const auto rest = width_of(kept, widths) - widths[0];
+  const auto room = std::min(whole, std::max(kNarrowestName, width - std::min(width, rest)));
+  for (auto& row : table.rows) row[0].text = without_middle(base::printable(row[0].text), room);
   return only_columns(table, kept);
 }
 

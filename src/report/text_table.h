@@ -40,6 +40,9 @@ struct Cell {
 
 enum class Align { left, right };
 
+/// The importance from which on a column is worth more than all of a long name.
+inline constexpr int kOfResults = 15;
+
 struct Column {
   std::string key;    ///< its name in CSV and JSON
   std::string title;  ///< what stands above it elsewhere
@@ -62,7 +65,7 @@ TextTable only_columns(const TextTable& table, const std::vector<std::size_t>& c
 TextTable without_empty_columns(const TextTable& table);
 
 /// The table without its least important columns, until it fits into `width` (0: all do) or none is left that
-/// may go.
+/// may go. Before results go, the first column loses the middle of long texts.
 TextTable narrowed(TextTable table, std::size_t width);
 
 /// Padded columns under a rule. Control characters are shown as '?'. What is wider than `width` columns (0:

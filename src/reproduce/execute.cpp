@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/quantities.h"
+#include "base/terminal.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "report/run_summary.h"
 #include "reproduce/herald.h"
@@ -212,7 +214,9 @@ void Teller::left_out(std::size_t column, const std::string& why) {
 void Teller::begun(const PlannedRun& run) {
   ++begun_;
   options_.out << std::exchange(notices_, {});
-  if (!options_.brief) options_.out << fmt::format("[{}/{}] {}\n", begun_, open_, run.label(plan_.table));
+  if (!options_.brief)
+    options_.out << fmt::format("[{}/{}] {}\n", done_before() + begun_, plan_.runs.size(),
+                                run.label(plan_.table));
   options_.out << std::flush;
 }
 
@@ -224,9 +228,12 @@ void Teller::ended(const PlannedRun& run) {
     return fraction ? fmt::format("{} %", base::decimal(100 * *fraction, 2)) : std::string("–");
   };
   const double seconds = summary.train_seconds.value_or(0) + summary.evaluate_seconds.value_or(0);
-  options_.out << fmt::format("{}: best {}, last {}, {}; {}\n", label, accuracy(summary.best_accuracy),
-                              accuracy(summary.last_accuracy), base::duration(seconds), standing())
-               << std::flush;
+  const auto best = accuracy(summary.best_accuracy);
+  auto line = fmt::format("{}: best {}, last {}, {}; {}", label, best, accuracy(summary.last_accuracy),
+                          base::duration(seconds), standing());
+  if (options_.live && base::display_width(line) > base::terminal_columns(stderr))
+    line = fmt::format("{}: best {}; {}", label, best, standing());
+  options_.out << line << std::endl;
 }
 
 void Teller::failed(const PlannedRun& run, const std::string& why) {
@@ -235,7 +242,7 @@ void Teller::failed(const PlannedRun& run, const std::string& why) {
 }
 
 std::string Teller::standing() const {
-  auto text = fmt::format("{} of {} done", ended_, open_);
+  auto text = fmt::format("{} of {} done", done_before() + ended_, plan_.runs.size());
   if (ended_ == 0 || ended_ >= open_) return text;
   const double each = (train::steady_seconds() - start_) / static_cast<double>(ended_);
   return text + fmt::format(", ETA {}", base::duration(each * static_cast<double>(open_ - ended_)));

@@ -37,6 +37,8 @@ class Teller : public Herald {
   std::string standing() const;
 
  private:
+  std::size_t done_before() const { return plan_.runs.size() - open_; }
+
   const Plan& plan_;
   const ExecuteOptions& options_;
   // Said before the next run begins. Where none does, the caller has nothing else to say.

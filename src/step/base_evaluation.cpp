@@ -1,4 +1,4 @@
-// f(w) and its gradient, and what is refused of them.
+// f(w), and its gradient there or nearby, and what is refused of them.
 #include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
@@ -12,6 +12,7 @@
 #include "step/attempt.h"
 #include "step/engine.h"
 #include "step/option_names.h"
+#include "step/probe_scope.h"
 
 namespace sadam::step {
 namespace {
@@ -45,13 +46,68 @@ void check_base_loss(const at::Tensor& loss, at::Device device, const std::strin
 
 }  // namespace
 
-/// Evaluates the parts with gradients and differentiates each. Probes beside it may start from where it
-/// starts, unless they need what it leaves.
-void Engine::evaluate_base(const Problem& problem, const Request& request, Attempt& attempt) const {
-  const auto& caller = request.caller;
+/// f(w) and its gradient; where the plan says so, at w + r·u instead, and nothing at w. Probes beside it may
+/// start from where it starts, unless they need what it leaves.
+void Engine::evaluate_base(const Problem& problem, const Request& request, Attempt& attempt) {
   attempt.clear_gradients();
   attempt.fork.mark();
-  attempt.before.draws.begin_base(request.brakes.empty() && is_due(problem, problem.all_groups()));
+  auto& draws = attempt.before.draws;
+  const bool is_probed = request.brakes.empty() && is_due(problem, problem.all_groups());
+  draws.begin_base(is_probed || problem.gradient.is_uphill());
+  const auto evaluate = [&] {
+    attempt.loss = differentiate(problem, request, attempt, [&] { draws.end_base(); });
+  };
+  if (problem.gradient.is_nearby()) {
+    if (!numbers_ || numbers_->device() != device_) arrange(problem, request);  // directions count steps
+    const Passes passes(*backend_, *numbers_, problem.items);
+    const auto groups = problem.all_groups();
+    const auto plan = problem.gradient.probe();
+    const ProbeScope scope(*backend_, lanes_for(request).take(), /*in_place=*/true, problem.items, groups,
+                           /*replay=*/nullptr);
+    passes.move(plan, passes.direction(plan, 0, 0, groups), scope.target());
+    scope.show(evaluate);
+  } else {
+    evaluate();
+  }
+  if (problem.plan && problem.plan->is_along_step()) attempt.fork.mark();
+  if (!problem.items.empty() && !has_gradients(problem.parameters))
+    throw Error(request.caller +
+                ": no parameter of the optimizer received a gradient: compute the loss from the model that "
+                "it trains.");
+}
+
+/// Replaces the gradient by that of the same function uphill of w, if the plan says so. Weights are moved
+/// where they are, so that whatever the loss reads them through sees it.
+void Engine::evaluate_uphill(const Problem& problem, const Request& request, Attempt& attempt) {
+  if (!problem.gradient.is_uphill()) return;
+  if (backend_->knows_skip(numbers_->state(), /*has_loss=*/true, /*has_base=*/false)) return;
+  const auto& draws = attempt.before.draws;
+  attempt.before.draws.rest_here();
+  note(attempt.loss, numbers_->base());
+  if (!is_checked(problem)) {  // in full precision, as for probes
+    const FullPrecision precision(device_.is_cuda());
+    if (precision.was_reduced()) evaluate_unmoved(request, attempt, /*is_shared=*/true, numbers_->base());
+    check_base(request, attempt);
+  }
+  {
+    const ProbeScope scope(*backend_, lanes_for(request).take(), /*in_place=*/true, items_,
+                           problem.all_groups(), &attempt.before);
+    passes().ascend(problem.gradient, scope.target());
+    attempt.clear_gradients();
+    scope.show([&] {
+      note(differentiate(problem, request, attempt, [&] { draws.check_replay(); }), numbers_->base());
+    });
+  }
+  draws.after_probes();
+  attempt.has_base = true;
+  look_at_gradients_again(problem, request);
+}
+
+/// Evaluates the parts with gradients and differentiates each. Returns their sum.
+at::Tensor Engine::differentiate(const Problem& problem, const Request& request, Attempt& attempt,
+                                 const std::function<void()>& after_last_forward) const {
+  const auto& caller = request.caller;
+  at::Tensor sum;
   for (const auto& part : request.parts) {
     const bool is_last = &part == &request.parts.back();
     // Torch's cache of weights that were cast does not notice that the last step changed them.
@@ -60,22 +116,19 @@ void Engine::evaluate_base(const Problem& problem, const Request& request, Attem
     const auto gradients = versions_of_gradients(problem.parameters);
     const auto loss = part();
     check_base_loss(loss, device_, caller);
+    refuse_constant(request, attempt, loss);
     if (versions_of_gradients(problem.parameters) != gradients)
       throw Error(caller +
                   ": the closure called backward itself: let it return the loss and do nothing else, the "
                   "optimizer clears gradients and calls backward.");
-    if (is_last) attempt.before.draws.end_base();
+    if (is_last) after_last_forward();
     // Fresh noise updates the buffers in each evaluation, one after the other.
     if (problem.plan && !problem.plan->is_shared() && !problem.buffers.empty()) attempt.fork.mark();
     backend_->backward(loss, problem.items);
     const at::NoGradGuard no_grad;
-    attempt.loss = attempt.loss.defined() ? attempt.loss + loss.detach() : loss.detach();
+    sum = sum.defined() ? sum + loss.detach() : loss.detach();
   }
-  if (problem.plan && problem.plan->is_along_step()) attempt.fork.mark();
-  if (!problem.items.empty() && !has_gradients(problem.parameters))
-    throw Error(caller +
-                ": no parameter of the optimizer received a gradient: compute the loss from the model that "
-                "it trains.");
+  return sum;
 }
 
 void Engine::check_request(const Problem& problem, const Request& request) {
@@ -130,6 +183,9 @@ void Engine::check_before_probe(const Problem& problem, const Request& request, 
 /// AdamW and Prox-SGD are silent, as torch's optimizers are.
 void Engine::check_before_update(const Problem& problem, const Request& request) {
   check_gradients(problem);
+  if (problem.gradient.gradient_at != GradientAt::weights)
+    throw Error(request.caller + ": with gradient_at '" + name_of(problem.gradient.gradient_at) +
+                "' the optimizer evaluates the loss itself: pass a closure that returns it.");
   if (problem.plan && !problem.items.empty() && !has_gradients(problem.parameters))
     throw Error(request.caller + ": no parameter has a gradient: call backward before step().");
 }

@@ -29,6 +29,7 @@ at::Tensor Engine::step(const Problem& problem, const Request& request) {
   check_gradients(problem);
   start(problem, request, attempt.loss);
   passes().count_non_finite_gradients();
+  evaluate_uphill(problem, request, attempt);  // SAM: g = ∇f(w + r·g/‖g‖)
   for (auto& round : rounds_of(problem, request, attempt.loss)) {
     run_probes(problem, request, attempt, round);  // f(w + δuᵢ)
     if (request.rehearsal) continue;               // all of it is put back
@@ -80,7 +81,10 @@ std::vector<kernels::Round> Engine::rounds_of(const Problem& problem, const Requ
 /// nothing is probed.
 void Engine::run_probes(const Problem& problem, const Request& request, Attempt& attempt,
                         kernels::Round& round) {
-  if (!round.has_base) return;
+  if (!round.has_base) {
+    round.has_base = attempt.has_base;
+    return;
+  }
   const auto began = std::chrono::steady_clock::now();
   const auto& plan = *problem.plan;
   auto& lanes = lanes_for(request);

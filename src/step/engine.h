@@ -83,8 +83,11 @@ class Engine {
                               const at::Tensor& slot = {});
   void update(const Problem& problem, const kernels::Round& round);
 
-  // base_evaluation.cpp: f(w) and its gradient.
-  void evaluate_base(const Problem& problem, const Request& request, Attempt& attempt) const;
+  // base_evaluation.cpp: f(w), and the gradient there or where the plan says.
+  void evaluate_base(const Problem& problem, const Request& request, Attempt& attempt);
+  void evaluate_uphill(const Problem& problem, const Request& request, Attempt& attempt);
+  at::Tensor differentiate(const Problem& problem, const Request& request, Attempt& attempt,
+                           const std::function<void()>& after_last_forward) const;
   void put_buffers_back_if_skipped(const ForwardState& before) const;
   void look_at_gradients_again(const Problem& problem, const Request& request);
   static void check_request(const Problem& problem, const Request& request);
@@ -108,7 +111,9 @@ class Engine {
   void refresh();
   void wait_for_steps() const;
 
-  bool& is_checked(const Problem& problem) { return checked_[problem.plan->is_shared() ? 1 : 0]; }
+  bool& is_checked(const Problem& problem) {
+    return checked_[!problem.plan || problem.plan->is_shared() ? 1 : 0];
+  }
   Lanes& lanes_for(const Request& request) { return request.lanes != nullptr ? *request.lanes : lanes_; }
   Passes passes() const { return {*backend_, *numbers_, items_}; }
   static void note(const at::Tensor& loss, const at::Tensor& slot);

@@ -28,5 +28,6 @@ std::string to_string(Statistic statistic) { return name_of(statistic); }
 std::string to_string(Brake form) { return name_of(form); }
 std::string to_string(ProbeNoise noise) { return name_of(noise); }
 std::string to_string(BiasCorrection correction) { return name_of(correction); }
+std::string to_string(GradientAt place) { return name_of(place); }
 
 }  // namespace sadam

@@ -1,5 +1,5 @@
-// What is looked at in the first step that probes, which may wait: are the evaluations of a step those of one
-// function, and does the loss see the weights that it is shown?
+// What is looked at in the first step that evaluates the loss more than once, which may wait: are the
+// evaluations of a step those of one function, and does the loss see the weights that it is shown?
 #include <c10/util/Exception.h>
 #include <sadam/error.h>
 
@@ -30,7 +30,8 @@ void Engine::check_base(const Request& request, Attempt& attempt) {
   TORCH_WARN(
       "sadam: evaluated twice at the same weights, the loss was ", numbers_->base().item<double>(),
       " and then ", again.item<double>(),
-      ", so probes do not see one function: let the closure use the same batch each time and draw from "
+      ", so the evaluations of a step are not those of one function: let the closure use the same batch each "
+      "time and draw from "
       "torch's default generator only, in the thread that calls step, and protect() the buffers of every "
       "module that it runs.");
 }

@@ -8,6 +8,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <sadam/error.h>
 
 #include <cmath>
@@ -232,6 +233,55 @@ void Passes::move_along_step_as(std::int64_t slot, GroupRange groups, const Targ
   launch.scratch = pointer<double>(partial);
   kernels.adam_probe(launch);
   for (const auto& [to, from] : written) to.copy_(from);
+}
+
+// ---- uphill -----------------------------------------------------------------------------------------------
+
+void Passes::ascend(const GradientPlan& plan, const Target& target) const {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> kept;
+  TensorPairs written;  // where it belongs, and what a kernel has written
+  const auto length =
+      at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(numbers_.device()));  // squared
+  auto of_float = ascent_of<float>(target, kept, written);
+  auto of_double = ascent_of<double>(target, kept, written);
+  const auto measure = [&](auto& launch, const auto& kernels) {
+    launch.adaptive = plan.gradient_at == GradientAt::adaptive_ascent;
+    launch.radius = plan.gradient_radius;
+    launch.squared_length = pointer<double>(length);
+    if (launch.segments.empty()) return;
+    const auto partial = scratch(kernels.ascent_scratch(launch));
+    launch.scratch = pointer<double>(partial);
+    kernels.ascent_length(launch);
+  };
+  const auto& kernels = backend_.kernels();
+  measure(of_float, kernels.of<float>());  // one length over all types
+  measure(of_double, kernels.of<double>());
+  if (!of_float.segments.empty()) kernels.of<float>().ascend(of_float);
+  if (!of_double.segments.empty()) kernels.of<double>().ascend(of_double);
+  for (const auto& [to, from] : written) to.copy_(from);
+}
+
+template <class T>
+kernels::Ascent<T> Passes::ascent_of(const Target& target, std::vector<at::Tensor>& kept,
+                                     TensorPairs& written) const {
+  kernels::Ascent<T> launch;
+  launch.place = backend_.place();
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const auto& item = items_[i];
+    if (!is_of<T>(item.parameter) || !item.is_trained()) continue;
+    auto from = target.from[i];
+    auto to = target.to[i];
+    if (!is_block(item.parameter)) {
+      from = from.contiguous();
+      to = at::empty_like(from);
+      written.emplace_back(target.to[i], to);
+    }
+    kept.insert(kept.end(), {from, to, laid_out_like(item.gradient(), item.parameter)});
+    launch.segments.push_back(
+        {pointer<T>(to), pointer<T>(from), pointer<T>(kept.back()), item.parameter.numel()});
+  }
+  return launch;
 }
 
 // ---- the update -------------------------------------------------------------------------------------------

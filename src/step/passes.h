@@ -29,6 +29,8 @@ struct Target {
   std::vector<at::Tensor> to;
 };
 
+using TensorPairs = std::vector<std::pair<at::Tensor, at::Tensor>>;
+
 class Passes {
  public:
   Passes(const Backend& backend, const Numbers& numbers, const Items& items)
@@ -45,6 +47,9 @@ class Passes {
   /// to = from + Δ, the step Adam is about to take; slope[slot] += ⟨g, Δ⟩.
   void move_along_step(std::int64_t slot, GroupRange groups, const Target& target) const;
 
+  /// to = w + r·g/‖g‖ of the items that have gradients, or what ASAM makes of it.
+  void ascend(const GradientPlan& plan, const Target& target) const;
+
   /// Updates the items that have gradients, unless the step is skipped.
   void update(Update kind, GroupRange groups) const;
 
@@ -58,6 +63,9 @@ class Passes {
   template <class T>
   void move_along_step_as(std::int64_t slot, GroupRange groups, const Target& target) const;
   template <class T>
+  kernels::Ascent<T> ascent_of(const Target& target, std::vector<at::Tensor>& kept,
+                               TensorPairs& written) const;
+  template <class T>
   void update_as(Update kind, GroupRange groups) const;
 
   kernels::DirectionOfStep key(const ProbePlan& plan, std::int64_t probe) const {
@@ -69,8 +77,6 @@ class Passes {
   const Numbers& numbers_;
   const Items& items_;
 };
-
-using TensorPairs = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
 /// Copies each second to its first (same type and shape), all or, with `only_if`, only where that is not 0
 /// where the kernels run. Version counters are not touched.

@@ -44,6 +44,16 @@ ProbeScope::~ProbeScope() {
 }
 
 at::Tensor ProbeScope::evaluate(const std::vector<LossClosure>& parts) const {
+  at::Tensor loss;
+  show([&] {
+    const at::NoGradGuard no_grad;
+    loss = sum_of(parts, "probe");
+    if (replay_ != nullptr) replay_->draws.check_replay();
+  });
+  return loss;
+}
+
+void ProbeScope::show(const std::function<void()>& work) const {
   Swap swap;
   // In place, too: a forward pass may point a parameter elsewhere.
   for (std::size_t i = 0; i < items_.size(); ++i)
@@ -53,10 +63,7 @@ at::Tensor ProbeScope::evaluate(const std::vector<LossClosure>& parts) const {
       swap.point(replay_->buffers()[i], lane_.buffers[i]);
     replay_->draws.replay();
   }
-  const at::NoGradGuard no_grad;
-  const auto loss = sum_of(parts, "probe");
-  if (replay_ != nullptr) replay_->draws.check_replay();
-  return loss;
+  work();
 }
 
 }  // namespace sadam::step

@@ -1,6 +1,7 @@
 // The span in which a module sees other weights than its own.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "step/copies.h"
@@ -41,6 +42,8 @@ class ProbeScope {
 
   /// f there: the sum of the parts, no graph.
   at::Tensor evaluate(const std::vector<LossClosure>& parts) const;
+  /// Lets `work` see the moved weights and, with `replay`, begin where that state was.
+  void show(const std::function<void()>& work) const;
 
  private:
   const Backend& backend_;

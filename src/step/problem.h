@@ -23,7 +23,6 @@ struct ProbePlan {
 #define SADAM_USUAL(type, name, usual, ...) type name = usual;
   SADAM_PROBE_OPTIONS(SADAM_USUAL)
   SADAM_SEED_OPTION(SADAM_USUAL)
-#undef SADAM_USUAL
   DirectionSource source;  ///< overrides `directions` when set
 
   bool is_along_step() const { return directions == Directions::step && !source; }
@@ -33,6 +32,26 @@ struct ProbePlan {
   std::int64_t evaluations() const { return is_along_step() ? 1 : probes; }
 };
 
+/// Where the gradient is taken.
+struct GradientPlan {
+  SADAM_GRADIENT_OPTIONS(SADAM_USUAL)
+  SADAM_SEED_OPTION(SADAM_USUAL)
+
+  /// Where the gradient at the weights leads: two evaluations.
+  bool is_uphill() const {
+    return gradient_at == GradientAt::ascent || gradient_at == GradientAt::adaptive_ascent;
+  }
+  bool is_nearby() const { return gradient_at == GradientAt::nearby; }
+  /// The plan whose first probe is that place, where `is_nearby`.
+  ProbePlan probe() const {
+    ProbePlan plan;
+    plan.radius = gradient_radius;
+    plan.seed = seed;
+    return plan;
+  }
+};
+#undef SADAM_USUAL
+
 enum class Update { adam, prox_sgd };
 
 /// What is trained. A front end fills it in anew for each step: a model or its options may have changed.
@@ -40,6 +59,7 @@ struct Problem {
   Items items;                            ///< the trainable parameters of all groups, in order
   std::vector<kernels::GroupRule> rules;  ///< one for each group
   Update update = Update::adam;
+  GradientPlan gradient;
   std::optional<ProbePlan> plan;       ///< none: never probes
   std::vector<at::Tensor> buffers;     ///< what evaluations may change and probes leave alone
   std::vector<at::Tensor> parameters;  ///< those of all groups, frozen ones too

@@ -128,8 +128,12 @@ Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& mod
 }
 
 Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module) {
-  return checked(file, device_of(module),
-                 [&](torch::serialize::InputArchive& archive) { load_module(archive, module); });
+  return checked(file, device_of(module), [&](torch::serialize::InputArchive& archive) {
+    load_module(archive, module);
+    torch::serialize::InputArchive optimizer;
+    archive.read("optimizer", optimizer);
+    load_average(optimizer, module);
+  });
 }
 
 }  // namespace sadam::train

@@ -28,7 +28,7 @@ std::vector<std::byte> make_checkpoint(const Position& position, const torch::nn
 /// not fit.
 Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module, Training& training);
 
-/// The weights alone.
+/// The weights alone; their average, where the run has one.
 Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module);
 
 /// A checkpoint file that is whole.

@@ -128,7 +128,8 @@ void Progress::start(std::string_view name, const RunShape& shape) {
   auto line =
       fmt::format("{}: {} of {}", name_, base::counted(static_cast<std::uint64_t>(shape.epochs), "epoch"),
                   base::counted(static_cast<std::uint64_t>(shape.steps_per_epoch), "step"));
-  if (shape.pixels > 0) line += fmt::format(", images of {0}×{0}", shape.pixels);
+  if (shape.pixels > 0)
+    line += fmt::format(", images {1} {0}×{0}", shape.pixels, shape.scaled ? "scaled to" : "of");
   if (shape.steps_done > 0) line += fmt::format(", going on after step {}", shape.steps_done);
   print(line);
 }

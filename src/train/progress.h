@@ -47,6 +47,7 @@ struct RunShape {
   std::int64_t steps_per_epoch = 0;
   std::int64_t steps_done = 0;  ///< how far an earlier process came, if this one goes on with its run
   std::int64_t pixels = 0;      ///< of an image's side, as the network sees it
+  bool scaled = false;          ///< images are made that size
   double steps_per_evaluation =
       0;  ///< how many steps an evaluation may cost: a guess for before the first one
 };

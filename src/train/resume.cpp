@@ -105,7 +105,14 @@ SavedRun read_best_checkpoint(const RunPaths& paths, const Recipe& recipe) {
     throw Error(fmt::format("{} has no best epoch yet: train it for an epoch (sadam train --resume {}).",
                             paths.folder.string(), paths.folder.string()));
   constexpr const char* kWayOut = "leave out --best for the last checkpoint, or train the run anew";
-  auto file = whole_file(path);
+  std::optional<Bytes> file;
+  try {
+    file = whole_file(path);
+  } catch (const NewerCheckpoint&) {
+    throw;
+  } catch (const Error&) {
+    throw Error(fmt::format("{} is damaged or cannot be read: {}.", path.string(), kWayOut));
+  }
   if (!file)
     throw Error(
         fmt::format("{} is not there, because the run is of an older sadam or the file was removed: {}.",

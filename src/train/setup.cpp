@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -88,6 +89,14 @@ std::string run_table(const Recipe& recipe) {
       kWhereItRan, in_toml(SADAM_VERSION), in_toml(libtorch_version()),
       in_toml(description_of(device_named(recipe.train.device))), recipe.train.threads, in_toml(now_utc()),
       in_toml(host_name()), in_toml(command_line()));
+}
+
+void check_finite(const torch::nn::Module& module, const std::string& file) {
+  for (const auto& parameter : module.named_parameters())
+    if (!std::isfinite(parameter.value().sum(at::kDouble).item<double>()))
+      throw Error(
+          fmt::format("{} holds numbers that are not finite in {}: give other weights (model.weights).", file,
+                      parameter.key()));
 }
 
 }  // namespace
@@ -185,7 +194,8 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
     recipe.data.pixels = static_cast<std::int64_t>(data::own_pixels(recipe.data.name));
   // What does not go together is refused before there is a folder.
   const auto images = data.open(recipe.data);
-  make_network(recipe, images, LastLayer::may_be_replaced);
+  const auto network = make_network(recipe, images, LastLayer::may_be_replaced);
+  if (!recipe.model.weights.empty()) check_finite(network.classifier->module(), recipe.model.weights);
   check_batches(recipe, static_cast<std::int64_t>(images.train->size()),
                 static_cast<std::int64_t>(images.train->pixels()));
   auto made = RunFolder::create(folder);
@@ -193,7 +203,7 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   return made;
 }
 
-void change_recipe(const RunFolder& folder, const Recipe& wanted) {
+void change_recipe(const RunFolder& folder, const Recipe& wanted, DataSets& data) {
   const auto& paths = folder.paths();
   const auto recipe = recipe_of(paths);
   if (wanted == recipe) return;
@@ -204,6 +214,8 @@ void change_recipe(const RunFolder& folder, const Recipe& wanted) {
         "anew, where it has been moved.",
         recipe.data.name));
   if (const auto saved = read_checkpoint(paths, recipe)) check_epochs(saved->position, wanted);
+  if (wanted.train.epochs != recipe.train.epochs || wanted.data.name != recipe.data.name)
+    data.open(wanted.data);
   const auto bytes = base::read_file(paths.recipe());
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto where_it_ran = text.substr(std::min(text.find(kWhereItRan), text.size()));

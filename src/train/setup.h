@@ -67,6 +67,6 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
 /// Rewrites the run.toml of a run that is to go on with another title, another place of its data, or another
 /// number of epochs; other fields must be as they were. Throws a UsageError, and changes nothing, where that
 /// would not be the run that it would have been with them from the start.
-void change_recipe(const RunFolder& folder, const Recipe& wanted);
+void change_recipe(const RunFolder& folder, const Recipe& wanted, DataSets& data);
 
 }  // namespace sadam::train

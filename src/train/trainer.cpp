@@ -237,10 +237,12 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
 }
 
 Outcome Run::go() {
+  const auto pixels = data_.train->pixels();
   progress_.start(paths_.folder.string(), {.epochs = length_.epochs,
                                            .steps_per_epoch = length_.steps_per_epoch,
                                            .steps_done = position_.step(),
-                                           .pixels = static_cast<std::int64_t>(data_.train->pixels()),
+                                           .pixels = static_cast<std::int64_t>(pixels),
+                                           .scaled = data::is_scaled(recipe_.data.name, pixels),
                                            .steps_per_evaluation = steps_per_evaluation()});
   if (const auto sentence = warmup_beyond_the_run(recipe_.schedule, length_); !sentence.empty())
     progress_.warn(sentence);
@@ -283,6 +285,7 @@ void Run::take_step() {
   const auto taken = position_.step() + static_cast<std::int64_t>(pending_.size());
   const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, taken, length_);
   training_->step(train_feed_->next(recipe_.train.accumulate), lr);
+  if (position_.epoch + 1 >= recipe_.average.from) training_->update_average();
   if (taken == 0 && device_memory_)
     events_->write(NoteEvent{
         fmt::format("images live on the {}; {}", train_feed_->home(), training_->way_of_stepping())});
@@ -357,6 +360,7 @@ bool Run::finish_epoch() {
   const auto start = Clock::now();
   const auto all = test_feed_->batches() + (validation_feed_ ? validation_feed_->batches() : 0);
   const auto evaluated = [&](Feed& feed, std::int64_t before) {
+    const auto averaged = training_->use_average();
     return evaluate(*network_, feed, {.stop = options_.stop, .done = [&](std::int64_t done) {
                                         progress_.evaluating(before + done, all);
                                       }});

@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <sadam/adamw.h>
+#include <sadam/averaged_weights.h>
 #include <sadam/graphed_step.h>
 #include <sadam/prox_sgd.h>
 #include <sadam/s_adam.h>
@@ -24,6 +25,8 @@
 
 namespace sadam::train {
 namespace {
+
+constexpr const char* kAverage = "average";  // in a checkpoint
 
 template <class T>
 T option_of(const InRecipe<T>& value, const char* name) {
@@ -45,18 +48,21 @@ SAdamOptions s_adam_options(const OptimizerRecipe& r, std::int64_t seed) {
   return options.seed(static_cast<std::uint64_t>(seed));
 }
 
-AdamWOptions adamw_options(const OptimizerRecipe& r) {
+AdamWOptions adamw_options(const OptimizerRecipe& r, std::int64_t seed) {
   AdamWOptions options;
   SADAM_LEARNING_RATE(SADAM_TAKE, 0)
   SADAM_ADAM_OPTIONS(SADAM_TAKE)
-  return options;
+  SADAM_BOUND_OPTIONS(SADAM_TAKE)
+  SADAM_GRADIENT_OPTIONS(SADAM_TAKE)
+  return options.seed(static_cast<std::uint64_t>(seed));
 }
 
-ProxSGDOptions prox_sgd_options(const OptimizerRecipe& r) {
+ProxSGDOptions prox_sgd_options(const OptimizerRecipe& r, std::int64_t seed) {
   ProxSGDOptions options;
   SADAM_LEARNING_RATE(SADAM_TAKE, 0)
   SADAM_PROX_OPTIONS(SADAM_TAKE)
-  return options;
+  SADAM_GRADIENT_OPTIONS(SADAM_TAKE)
+  return options.seed(static_cast<std::uint64_t>(seed));
 }
 
 // AdamW that takes a factor on its step: S-Adam with its probes switched off.
@@ -75,10 +81,10 @@ std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const
   const auto& r = recipe.optimizer;
   switch (optimizer_of(recipe)) {
     case OptimizerKind::prox_sgd:
-      return std::make_unique<ProxSGD>(module, prox_sgd_options(r));
+      return std::make_unique<ProxSGD>(module, prox_sgd_options(r, recipe.seed));
     case OptimizerKind::adamw:
       if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
-      return std::make_unique<AdamW>(module, adamw_options(r));
+      return std::make_unique<AdamW>(module, adamw_options(r, recipe.seed));
     case OptimizerKind::sadam:
       if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
       return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
@@ -108,6 +114,8 @@ Training::Training(Objective objective, const Recipe& recipe, std::vector<double
   optimizer_ = make_optimizer(*objective_.module, recipe, braked_);
   if (recipe.watch.chatter > 0)
     chatter_ = std::make_unique<ChatterMeter>(objective_.module->parameters(), recipe.watch.chatter);
+  if (recipe.average.decay > 0)
+    average_ = std::make_unique<AveragedWeights>(*objective_.module, recipe.average.decay);
   // What is clipped or accumulated is no one graph.
   if (is_on_gpu(*objective_.module) && clip_ == 0 && recipe.train.accumulate == 1)
     graphed_ = std::make_unique<GraphedStep>(objective_.module, *optimizer_, objective_.loss, GraphOptions(),
@@ -137,6 +145,15 @@ void Training::step(const std::vector<TensorBatch>& batches, double lr) {
     optimizer_->step(request);
   }
   if (chatter_) chatter_->step();
+}
+
+void Training::update_average() {
+  if (average_) average_->update();
+}
+
+std::shared_ptr<const void> Training::use_average() const {
+  if (!average_ || average_->updates() == 0) return nullptr;
+  return std::make_shared<AveragedWeights::Use>(average_->use());
 }
 
 std::vector<std::function<at::Tensor()>> Training::losses_of(const std::vector<TensorBatch>& prepared) const {
@@ -190,6 +207,11 @@ std::string Training::way_of_stepping() const {
 void Training::save(torch::serialize::OutputArchive& archive) const {
   optimizer_->save(archive);
   if (braked_) archive.write("brakes", c10::IValue(brakes_));
+  if (average_) {
+    torch::serialize::OutputArchive average;
+    average_->save(average);
+    archive.write(kAverage, average);
+  }
   if (!chatter_) return;
   torch::serialize::OutputArchive chatter;
   chatter_->save(chatter);
@@ -203,10 +225,23 @@ void Training::load(torch::serialize::InputArchive& archive) {
   if (braked_ && archive.try_read("brakes", brakes)) brakes_ = brakes.toDoubleVector();
   if (braked_ && brakes_.empty())
     throw Error("the checkpoint has no brakes and is of another run: start this one anew.");
+  if (average_) {
+    torch::serialize::InputArchive average;
+    archive.read(kAverage, average);
+    average_->load(average);
+  }
   if (!chatter_) return;
   torch::serialize::InputArchive chatter;
   archive.read("chatter", chatter);
   chatter_->load(chatter);
+}
+
+void load_average(torch::serialize::InputArchive& of_training, const torch::nn::Module& module) {
+  torch::serialize::InputArchive archive;
+  if (!of_training.try_read(kAverage, archive)) return;
+  AveragedWeights average(module);
+  average.load(archive);
+  if (average.updates() > 0) average.apply();
 }
 
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {

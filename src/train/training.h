@@ -27,6 +27,7 @@ class OutputArchive;
 }  // namespace torch::serialize
 
 namespace sadam {
+class AveragedWeights;
 class GraphedStep;
 class Optimizer;
 }  // namespace sadam
@@ -64,6 +65,11 @@ class Training {
   /// One step on all of these batches, each by its share of the images. On a GPU it is not waited for.
   void step(const std::vector<TensorBatch>& batches, double lr);
 
+  /// Takes the weights as they are now into their average, where the recipe has one.
+  void update_average();
+  /// While it lives, the network has the averaged weights. Null where there is no average yet.
+  std::shared_ptr<const void> use_average() const;
+
   Optimizer& optimizer() { return *optimizer_; }
   /// Where the recipe asks for it; else null.
   ChatterMeter* chatter() { return chatter_.get(); }
@@ -83,6 +89,7 @@ class Training {
   Objective objective_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<ChatterMeter> chatter_;
+  std::unique_ptr<AveragedWeights> average_;
   std::vector<double> brakes_;
   bool braked_;  ///< by `brakes_`, which are still to be loaded if there are none
   double clip_;
@@ -90,6 +97,9 @@ class Training {
   std::unique_ptr<GraphedStep> graphed_;     ///< on a GPU, where a step is one batch without clipping
   std::optional<std::size_t> braked_steps_;  ///< steps taken with brakes; known from the first on
 };
+
+/// Gives the module the average that a Training has saved, if there is one.
+void load_average(torch::serialize::InputArchive& of_training, const torch::nn::Module& module);
 
 struct Evaluation {
   double loss = 0;      ///< mean cross-entropy

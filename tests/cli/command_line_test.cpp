@@ -92,8 +92,9 @@ TEST(CommandLine, AFolderOfRunsThatIsNotThereIsAFailureAndAnEmptyOneIsNot) {
             "There are no runs below " + root + "; 'sadam train' makes one.\n");
 }
 
-// What the program prints on a terminal of so many columns; none where there are no terminals.
-std::optional<std::string> on_terminal(const Arguments& arguments, std::size_t columns) {
+// What the program prints on a terminal of so many columns; none where there are no terminals. A line that is
+// drawn again is several lines here.
+std::optional<std::string> on_terminal(const Arguments& arguments, std::size_t columns, int expected = 0) {
   const char* const program = std::getenv("SADAM_PROGRAM");
   std::vector<std::string> words = {program == nullptr ? "" : program};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -109,6 +110,7 @@ std::optional<std::string> on_terminal(const Arguments& arguments, std::size_t c
   const auto process = ::fork();
   if (process == 0) {
     ::login_tty(screen);
+    ::setenv("TERM", "xterm", 1);
     ::execv(pointers[0], pointers.data());
     ::_exit(127);
   }
@@ -129,8 +131,9 @@ std::optional<std::string> on_terminal(const Arguments& arguments, std::size_t c
   }
   ::close(screen);
   ::close(terminal);
-  EXPECT_EQ(status, 0) << text;
-  std::erase(text, '\r');
+  EXPECT_EQ(WEXITSTATUS(status), expected) << text;
+  for (std::size_t end = 0; (end = text.find("\r\n", end)) != std::string::npos;) text.erase(end, 1);
+  std::replace(text.begin(), text.end(), '\r', '\n');
   return text;
 }
 
@@ -150,6 +153,40 @@ TEST(CommandLine, TablesFitTheTerminalAndHaveTheirFullWidthElsewhere) {
     EXPECT_LE(widest_line(*shown), columns);
   }
   EXPECT_EQ(on_terminal(fields, 500), run_program(fields).out);
+}
+
+// Between words: put together again it is the sentence that a file gets.
+TEST(CommandLine, SentencesAreBrokenBetweenWordsOnATerminal) {
+  const Arguments wrong = {"train", "--set", "optimizer.lr=1,,2"};
+  const auto sentence = run_program(wrong).err;
+  for (const std::size_t columns : {80, 60}) {
+    ASSERT_GT(base::display_width(sentence), columns);
+    auto shown = on_terminal(wrong, columns, 2);
+    if (!shown) GTEST_SKIP() << "this machine makes no terminals";
+    EXPECT_LE(widest_line(*shown), columns) << *shown;
+    std::replace(shown->begin(), shown->end() - 1, '\n', ' ');
+    for (const std::string colour : {"\033[31m", "\033[0m"})
+      if (const auto at = shown->find(colour); at != std::string::npos) shown->erase(at, colour.size());
+    EXPECT_EQ(*shown, sentence);
+  }
+}
+
+TEST(CommandLine, WhatARunAndAGridShowFitsATerminal) {
+  const TemporaryFolder folder;
+  for (const std::string seeds : {"1", "1-2"}) {
+    Arguments words = {"train", "--set", "seed=" + seeds, "--root", folder.path().string(), "--name", seeds};
+    auto fields = small_run();
+    std::erase(fields, "--quiet");
+    words.insert(words.end(), fields.begin(), fields.end());
+    const auto shown = on_terminal(words, 60);
+    if (!shown) GTEST_SKIP() << "this machine makes no terminals";
+    std::istringstream lines(*shown);
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_path = line.find(folder.path().string()) != std::string::npos;
+      EXPECT_TRUE(is_path || base::display_width(line) <= 60U) << line;
+    }
+    EXPECT_TRUE(says(*shown, seeds == "1" ? "epoch 1/" : "seed1: best ")) << *shown;
+  }
 }
 
 // Every command that has a help, as it is typed.

@@ -75,6 +75,13 @@ TEST_F(EvalWeights, WeightsThatAreNotFiniteAreNoResult) {
   EXPECT_EQ(ended.status, 1);
   EXPECT_NE(ended.err.find("is not finite, so the accuracy means nothing"), std::string::npos) << ended.err;
   EXPECT_EQ(ended.out, "");
+  // Nor is there anything to begin with.
+  const auto root = folder_->path() / "none";
+  const auto trained = run_program({"train", "--root", root.string(), "--set", "data.name=synthetic100",
+                                    "--set", "model.weights=" + damaged});
+  EXPECT_EQ(trained.status, 1);
+  EXPECT_TRUE(says(trained.err, "nan.safetensors holds numbers that are not finite in fc.bias"));
+  EXPECT_FALSE(std::filesystem::exists(root));
 }
 
 }  // namespace

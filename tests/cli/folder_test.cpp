@@ -62,7 +62,13 @@ TEST_F(OwnFolder, ImagesKeepTheirOwnSizeAndTheStartSaysIt) {
 
 TEST_F(OwnFolder, AnotherSizeMayBeAskedFor) {
   const auto ended = train(1, {"--set", "data.pixels=64"});
-  EXPECT_NE(ended.err.find("images of 64×64\n"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("images scaled to 64×64\n"), std::string::npos) << ended.err;
+}
+
+TEST_F(OwnFolder, ImagesOfSeveralSizesAreScaledAndTheStartSaysSo) {
+  folder_.write("pets/train/a/0.png", write_png({.width = 40, .height = 40}, [](auto...) { return 7u; }));
+  const auto ended = train(1);
+  EXPECT_NE(ended.err.find("images scaled to 224×224\n"), std::string::npos) << ended.err;
 }
 
 // Of an older version: its images were scaled to 224 pixels, and so they stay.
@@ -80,7 +86,11 @@ TEST_F(OwnFolder, ARunThatBeganWithScaledImagesGoesOnWithThem) {
 TEST_F(OwnFolder, ARunMovesWithItsData) {
   ASSERT_EQ(train(1).status, 0);
   std::filesystem::rename(folder_ / "pets", folder_ / "moved");
-  EXPECT_EQ(run_program({"train", "--resume", path("runs/pets"), "--set", "train.epochs=2"}).status, 1);
+  const auto before = text_of_file(folder_ / "runs/pets/run.toml");
+  const auto refused = run_program({"train", "--resume", path("runs/pets"), "--set", "train.epochs=2"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(says(refused.err, "--set data.name=folder:PATH"));
+  EXPECT_EQ(text_of_file(folder_ / "runs/pets/run.toml"), before);
   const Arguments moved = {"train", "--resume", path("runs/pets"), "--set",
                            "data.name=folder:" + path("moved")};
   auto longer = moved;

@@ -229,5 +229,15 @@ TEST(DataCheck, OfAFolderOfYourOwnDoesNotAdviseToFetchIt) {
   EXPECT_NE(ended.out.find("more\n"), std::string::npos) << ended.out;
 }
 
+TEST(DataCheck, SaysTheNameOfADataSetOnce) {
+  const TemporaryFolder folder;
+  for (const char* name :
+       {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"})
+    folder.write("cifar-10-batches-bin/" + std::string(name) + ".bin", std::vector<std::byte>(3073));
+  const auto ended = run_program({"data", "check", "cifar10", "--root", folder.path().string()});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_TRUE(ended.out.starts_with("cifar10: 5 training images")) << ended.out;
+}
+
 }  // namespace
 }  // namespace sadam::cli

@@ -83,6 +83,7 @@ TEST_F(Sweep, AGridIsTrainedOnceAndCanGrow) {
   const auto second = run_program(train({"--set", "seed=1-3", "--name", "g"}));
   EXPECT_EQ(second.status, 0) << second.err;
   EXPECT_TRUE(says(second.err, "3 runs, 2 of them done.\nseed3: best "));
+  EXPECT_TRUE(says(second.err, "; 3 of 3 done\n"));
   EXPECT_EQ(run_program(train({"--set", "seed=1-3", "--name", "g", "--quiet"})).err, "");
   const auto other = run_program(train({"--set", "seed=1-3", "--name", "g", "--set", "train.clip=2"}));
   EXPECT_EQ(other.status, 2);

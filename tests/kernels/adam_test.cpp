@@ -1,6 +1,7 @@
 // The fused update and the probe along its step, against the formula written out in double.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/every_target.h"
@@ -61,6 +62,32 @@ State<T> updated(State<T> state, const std::vector<std::int64_t>& cuts, int thre
 
 class AdamOnEveryTarget : public EveryTarget {};
 SADAM_FOR_EVERY_TARGET(AdamOnEveryTarget);
+
+template <class T>
+void expect_bounded_update(double relative) {
+  auto c = coefficients();
+  c.lower_bound = 0.05;
+  c.upper_bound = 0.2;
+  for (const auto count : awkward_sizes()) {
+    const State<T> before(count);
+    auto after = before;
+    AdamUpdate<T> launch;
+    launch.segments = {{after.w.data(), after.m.data(), after.v.data(), after.g.data(), count, &c}};
+    cpu_kernels().of<T>().adam_update(launch);
+    for (std::size_t i = 0; i < before.w.size(); ++i) {
+      const auto next = plain_adam(c, before.w[i], before.m[i], before.v[i], before.g[i]);
+      const double size = c.step_size / (c.root_scale * std::sqrt(next.v) + c.eps);
+      const double want = c.decay * before.w[i] - std::clamp(size, c.lower_bound, c.upper_bound) * next.m;
+      ASSERT_NEAR(after.w[i], want, relative * std::max(1.0, std::abs(want))) << i << " of " << count;
+      ASSERT_NEAR(after.m[i], next.m, relative * (0.1 + std::abs(next.m))) << i << " of " << count;
+    }
+  }
+}
+
+TEST_P(AdamOnEveryTarget, KeepsStepSizesWithinTheirBounds) {
+  expect_bounded_update<float>(4e-7);
+  expect_bounded_update<double>(1e-15);
+}
 
 template <class T>
 void expect_plain_update(double relative) {

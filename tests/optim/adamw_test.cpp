@@ -167,6 +167,64 @@ TEST(AdamW, SkipsANonFiniteLossOrGradient) {
   EXPECT_EQ(2, optimizer.totals().skipped);
 }
 
+// The authors' rule: final_lr = 0.1 for lr = 1e-3, and it follows a schedule as lr does.
+TEST(AdamW, WithAFinalRatioIsAdaBound) {
+  Problem ours(torch::kDouble);
+  Problem plain(torch::kDouble);
+  const double first_lr = 1e-3;
+  const double final_lr = 0.1;
+  const double gamma = 0.02;
+  const double eps = 1e-8;
+  const double weight_decay = 0.05;
+  AdamW optimizer(*ours.net, AdamWOptions(first_lr)
+                                 .betas({0.9, 0.99})
+                                 .weight_decay(weight_decay)
+                                 .final_ratio(final_lr / first_lr)
+                                 .bound_gamma(gamma));
+  std::vector<torch::Tensor> m;
+  std::vector<torch::Tensor> v;
+  for (const auto& w : plain.net->parameters())
+    m.push_back(torch::zeros_like(w)), v.push_back(m.back().clone());
+  std::int64_t lifted = 0;
+  std::int64_t cut = 0;
+  for (int t = 1; t <= 80; ++t) {
+    const double lr = t <= 40 ? first_lr : first_lr / 3;
+    optimizer.param_groups()[0].options().set_lr(lr);
+    optimizer.step([&] { return ours.loss(); });
+
+    const auto gradients = torch::autograd::grad({plain.loss()}, plain.net->parameters());
+    const torch::NoGradGuard no_grad;
+    const double scaled = final_lr * lr / first_lr;
+    const double lower = scaled * (1 - 1 / (gamma * t + 1));
+    const double upper = scaled * (1 + 1 / (gamma * t));
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      m[i] = 0.9 * m[i] + 0.1 * gradients[i];
+      v[i] = 0.99 * v[i] + 0.01 * gradients[i].square();
+      const auto corrected = (v[i] / (1 - std::pow(0.99, t))).sqrt() + eps;
+      const auto size = lr / (1 - std::pow(0.9, t)) / corrected;
+      lifted += size.lt(lower).sum().item<std::int64_t>();
+      cut += size.gt(upper).sum().item<std::int64_t>();
+      auto w = plain.net->parameters()[i];
+      w.mul_(1 - lr * weight_decay).sub_(size.clamp(lower, upper) * m[i]);
+    }
+    ASSERT_LT(largest_difference(ours, plain), 1e-12) << "step " << t;
+  }
+  EXPECT_GT(lifted, 100) << "the lower bound was never felt";
+  EXPECT_GT(cut, 100) << "the upper bound was never felt";
+}
+
+TEST(ProxSGD, WithoutAPenaltyIsTorchsSgdWithMomentum) {
+  Problem ours(torch::kDouble);
+  Problem torchs(torch::kDouble);
+  ProxSGD optimizer(*ours.net, ProxSGDOptions(0.05).momentum(0.9).l1(0));
+  torch::optim::SGD reference(torchs.net->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
+  for (int step = 0; step < 100; ++step) {
+    optimizer.step([&] { return ours.loss(); });
+    step_with_torch(reference, torchs);
+    ASSERT_LT(largest_difference(ours, torchs), 1e-12) << "step " << step;
+  }
+}
+
 TEST(ProxSGD, SmallWeightsBecomeExactlyZero) {
   auto w = torch::tensor({0.5f, 0.004f, -0.004f, -0.5f}).set_requires_grad(true);
   ProxSGD optimizer({w}, ProxSGDOptions(0.1).l1(0.05));

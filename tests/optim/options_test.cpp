@@ -57,10 +57,16 @@ Values values_in_step(const Options& options) {
     SADAM_ADAM_OPTIONS(SADAM_COLLECT)
     SADAM_BRAKE_OPTIONS(SADAM_COLLECT)
     SADAM_PROX_OPTIONS(SADAM_COLLECT)
+    SADAM_BOUND_OPTIONS(SADAM_COLLECT)
   }
-  if constexpr (std::is_same_v<Options, SAdamOptions>) {
-    step::Problem problem;
-    optim::describe(options, problem);
+  step::Problem problem;
+  optim::describe(options, problem);
+  {
+    const auto& from = problem.gradient;
+    SADAM_GRADIENT_OPTIONS(SADAM_COLLECT)
+    SADAM_SEED_OPTION(SADAM_COLLECT)
+  }
+  if (problem.plan) {
     const auto& from = *problem.plan;
     SADAM_PROBE_OPTIONS(SADAM_COLLECT)
     SADAM_SEED_OPTION(SADAM_COLLECT)

@@ -62,6 +62,8 @@ TEST(StepRequest, InPartsIsTheStepOfTheirSum) {
   expect_parts_equal_the_whole<SAdam>(SAdamOptions(0.01).eps(1e-4).statistic(Statistic::residual));
   expect_parts_equal_the_whole<AdamW>(AdamWOptions(0.01).eps(1e-4));
   expect_parts_equal_the_whole<ProxSGD>(ProxSGDOptions(0.01));
+  for (const auto place : {GradientAt::ascent, GradientAt::adaptive_ascent, GradientAt::nearby})
+    expect_parts_equal_the_whole<AdamW>(AdamWOptions(0.01).eps(1e-4).gradient_at(place));
 }
 
 // A probe next to the weights sees next to the same loss: other masks would show.

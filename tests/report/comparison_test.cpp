@@ -148,6 +148,10 @@ TEST_F(ComparisonTest, ManyRunsAreRowsNamedByWhatDiffers) {
   const auto narrow = to_text_rows(compare_named(runs, true), 64);
   EXPECT_EQ(narrow.find("time"), std::string::npos) << narrow;
   EXPECT_NE(narrow.find("pairs"), std::string::npos) << narrow;
+  // One block, whatever the width.
+  const auto narrower = to_text_rows(compare_named(runs, true), 44);
+  EXPECT_TRUE(narrower.starts_with("         n        best, %     difference\n")) << narrower;
+  EXPECT_EQ(narrower.find("last"), std::string::npos) << narrower;
 }
 
 TEST_F(ComparisonTest, DifferencesAreToTheBaselineSeedBySeed) {

@@ -78,6 +78,24 @@ TEST(LineChart, KnowsALightAndADarkPage) {
     EXPECT_EQ(count_of(svg, colour), 2U) << colour;
 }
 
+// Above its own frame, and below what stands above that.
+TEST(LineChart, ATitleThatIsTooWideForItsPanelHasSeveralLines) {
+  auto chart = chart_with({series_with({{1, 2, {}}, {2, 3, {}}})});
+  chart.panels.resize(2, chart.panels.front());
+  chart.across = 2;
+  const auto height_of = [](const std::string& svg) {
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(svg, found, std::regex("viewBox=\"0 0 [0-9.]+ ([0-9.]+)\"")));
+    return std::stod(found[1]);
+  };
+  const auto plain = to_svg(chart);
+  chart.panels[1].title = "built-in data (100 classes, so chance is 1 %), 2 bits: training loss";
+  const auto svg = to_svg(chart);
+  EXPECT_EQ(svg.find(chart.panels[1].title), std::string::npos);
+  EXPECT_NE(svg.find(">built-in data (100 classes, so chance is 1 %), 2"), std::string::npos) << svg;
+  EXPECT_NEAR(height_of(svg), height_of(plain) + kTitleLine, 0.1);
+}
+
 TEST(LineChart, TheSameChartGivesTheSameBytes) {
   const auto chart = chart_with({series_with({{1, 2, 0.5}, {2, 1.0 / 3, 0.25}})});
   EXPECT_EQ(to_svg(chart), to_svg(chart));

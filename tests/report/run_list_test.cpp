@@ -71,6 +71,20 @@ TEST_F(RunListTest, ANarrowTerminalShowsFewerColumnsAndFirstLosesWhatIsTheSameFo
   }
 }
 
+TEST_F(RunListTest, ALongNameLosesItsMiddleBeforeResultsGo) {
+  write_three();
+  auto brief = list_runs({root_, {}, "", false}).brief;
+  brief.rows[1][0] = Cell("cifar100-qatnet-sadam-train_images500-epochs20-by-lr-seed/lr1e-3-seed1");
+  EXPECT_EQ(to_text(narrowed(brief, 68), 68),
+            "run                       state     epochs  best %  last %  accuracy\n"
+            "────────────────────────  ────────  ──────  ──────  ──────  ────────\n"
+            "a                         finished     2/2   40.00   30.00  █▁\n"
+            "cifar100…ed/lr1e-3-seed1  finished     2/2   20.00   20.00  ▁█\n"
+            "c                         stopped      0/2       –       –  –\n");
+  EXPECT_EQ(narrowed(brief, 0).rows[1][0].text, brief.rows[1][0].text);
+  EXPECT_EQ(narrowed(brief, 200).rows[1][0].text, brief.rows[1][0].text);
+}
+
 TEST_F(RunListTest, ProgramsGetNoPictures) {
   write_three();
   for (const auto& column : list_runs({root_, {}, "", false}).full.columns) EXPECT_NE(column.key, "trend");

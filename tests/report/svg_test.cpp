@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <numbers>
 #include <regex>
 #include <set>
@@ -279,6 +280,18 @@ TEST(PictureFile, ItsNameSaysWhatItIs) {
   EXPECT_EQ(text_of_file(folder.path() / "a.png").substr(1, 3), "PNG");
   write_picture(folder.path() / "a.pdf", small_picture());
   EXPECT_EQ(text_of_file(folder.path() / "a.pdf").substr(0, 5), "%PDF-");
+}
+
+// (The test runs in the root of the source.)
+TEST(DocumentedPictures, FollowTheirReaderIntoTheDarkAndWriteExponentsAsSuch) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("docs/images")) {
+    const auto svg = text_of_file(entry.path());
+    EXPECT_NE(svg.find("prefers-color-scheme: dark"), std::string::npos) << entry.path();
+    EXPECT_EQ(svg.find("e^"), std::string::npos) << entry.path();
+    ++count;
+  }
+  EXPECT_GE(count, 8U);
 }
 
 }  // namespace

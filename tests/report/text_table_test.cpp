@@ -27,6 +27,11 @@ TEST(DisplayWidth, CountsColumnsAndNotBytes) {
   EXPECT_EQ(base::display_width("e\u0301"), 1U);
 }
 
+TEST(DisplayWidth, ColoursTakeNoRoom) {
+  EXPECT_EQ(base::display_width("\033[31msadam:\033[0m no"), 9U);
+  EXPECT_EQ(base::display_width("\033[31"), 0U);
+}
+
 TEST(DisplayWidth, TakesBytesThatAreNotUtf8OneByOne) {
   EXPECT_EQ(base::display_width("\xff\xfe"), 2U);
   EXPECT_EQ(base::display_width("a\xcf"), 2U);  // the first byte of ρ, and no more

@@ -194,6 +194,9 @@ TEST_F(KeepTest, ABestThatIsNotOfTheseEventsIsRefusedWithTheWayOut) {
 
 TEST_F(KeepTest, ARunWithoutABestSaysTheWayOut) {
   const auto paths = stopped_run("a");
+  write_text(paths.best_checkpoint(), "damage");
+  EXPECT_TRUE(says(refusal([&] { evaluate_run(paths, recipe_of(paths), nullptr, kBest); }),
+                   "best.pt is damaged or cannot be read: leave out --best for the last checkpoint"));
   fs::remove(paths.best_checkpoint());
   EXPECT_TRUE(
       says(refusal([&] { evaluate_run(paths, recipe_of(paths), nullptr, kBest); }),
@@ -227,7 +230,8 @@ class EpochsTest : public KeepTest {
   static void change(const RunPaths& paths, std::int64_t epochs) {
     auto wanted = recipe_of(paths);
     wanted.train.epochs = epochs;
-    change_recipe(RunFolder::open(paths.folder), wanted);
+    DataSets data;
+    change_recipe(RunFolder::open(paths.folder), wanted, data);
   }
   // The sentence; run.toml is as it was.
   static std::string refused(const RunPaths& paths, std::int64_t epochs) {

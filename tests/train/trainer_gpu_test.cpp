@@ -10,11 +10,11 @@
 #include <cmath>
 #include <thread>
 
-#include "train/chatter.h"
 #include "support/gpu.h"
 #include "support/small_gpu.h"
 #include "support/small_runs.h"
 #include "support/temporary_folder.h"
+#include "train/chatter.h"
 #include "train/checkpoint.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
@@ -126,13 +126,8 @@ TEST(TrainerOnGpu, DeterministicRunsAreTheSameToTheBit) {
   EXPECT_EQ(weights_in(folder.path() / "a"), weights_in(folder.path() / "b"));
 }
 
-TEST(TrainerOnGpu, ADeterministicRunThatWasStoppedEndsAsOneThatWasNot) {
-  SADAM_NEEDS_GPU();
+void expect_stopped_ends_as_whole(const Recipe& recipe) {
   const TemporaryFolder folder;
-  auto recipe = gpu_recipe();
-  recipe.train.deterministic = true;
-  recipe.optimizer.interval = 2;
-  recipe.watch.chatter = 7;
   const auto whole = whole_run(folder.path() / "whole", recipe);
   DataSets data;
   const auto made = begin_run(folder.path() / "stopped", recipe, data);
@@ -152,6 +147,44 @@ TEST(TrainerOnGpu, ADeterministicRunThatWasStoppedEndsAsOneThatWasNot) {
   EXPECT_TRUE(in_the_middle) << "was stopped " << stops << " times, never between two steps";
   expect_same_events(read_events(made.paths().events()), whole);
   EXPECT_EQ(weights_in(folder.path() / "whole"), weights_in(folder.path() / "stopped"));
+}
+
+TEST(TrainerOnGpu, ADeterministicRunThatWasStoppedEndsAsOneThatWasNot) {
+  SADAM_NEEDS_GPU();
+  auto recipe = gpu_recipe();
+  recipe.train.deterministic = true;
+  recipe.optimizer.interval = 2;
+  recipe.watch.chatter = 7;
+  expect_stopped_ends_as_whole(recipe);
+}
+
+TEST(TrainerOnGpu, ARunUphillWithAnAverageThatWasStoppedEndsAsOneThatWasNot) {
+  SADAM_NEEDS_GPU();
+  auto recipe = gpu_recipe();
+  recipe.train.deterministic = true;
+  recipe.optimizer.name = "adamw";
+  recipe.optimizer.gradient_at = "ascent";
+  recipe.average.decay = 0.9;
+  expect_stopped_ends_as_whole(recipe);
+}
+
+TEST(TrainerOnGpu, RivalsAreCapturedAndEvaluatedAgainToTheSame) {
+  SADAM_NEEDS_GPU();
+  const TemporaryFolder folder;
+  for (const std::string place : {"ascent", "adaptive_ascent", "nearby"}) {
+    auto recipe = gpu_recipe();
+    recipe.optimizer.name = "adamw";
+    recipe.optimizer.gradient_at = place;
+    recipe.optimizer.final_ratio = 100;
+    recipe.average.decay = 0.9;
+    const auto events = whole_run(folder.path() / place, recipe);
+    ASSERT_EQ(events.notes.size(), 1U) << place;
+    EXPECT_EQ(events.notes[0].text, "images live on the GPU; a step is one CUDA graph") << place;
+    const RunPaths paths{folder.path() / place};
+    const auto again = evaluate_run(paths, recipe, nullptr);
+    ASSERT_TRUE(again) << place;
+    EXPECT_NEAR(again->loss, events.epochs.back().test_loss, 1e-3 * events.epochs.back().test_loss) << place;
+  }
 }
 
 // Float32 without dropout is the same training on both, to rounding, as long as rounding has not grown.

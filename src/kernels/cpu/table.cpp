@@ -14,7 +14,9 @@ constexpr KernelsOf<T> kernels_of() {
   return {perturb<T>,         dot<T>,
           no_scratch<Dot<T>>, adam_update<T>,
           adam_probe<T>,      no_scratch<AdamProbe<T>>,
-          prox_sgd_update<T>, count_non_finite<T>};
+          ascent_length<T>,   no_scratch<Ascent<T>>,
+          ascend<T>,          prox_sgd_update<T>,
+          count_non_finite<T>};
 }
 
 }  // namespace

@@ -21,9 +21,13 @@ __global__ void __launch_bounds__(kThreads)
     const auto scalars = AdamScalars<M>::from(*segment.coefficients);
     const Arrays<T, 4, 3> arrays = {{segment.w, segment.m, segment.v, segment.gradient},
                                     {segment.w, segment.m, segment.v}};
+    const auto bounds = AdamBounds<M>::from(*segment.coefficients);
+    const bool bounded = segment.coefficients->is_bounded();
     for_each_element(arrays, segment.count, chunk, [&](const T(&in)[4], T(&out)[3]) {
       const auto next = adam_moments<M>(scalars, in[1], in[2], in[3]);
-      out[0] = scalars.decay * in[0] - adam_step<M>(scalars, next);
+      // The same for all threads; a loop of its own for each would take half as many registers again.
+      const T step = bounded ? bounded_adam_step<M>(scalars, bounds, next) : adam_step<M>(scalars, next);
+      out[0] = scalars.decay * in[0] - step;
       out[1] = next.m;
       out[2] = next.v;
     });

@@ -21,6 +21,8 @@ template <class T>
 std::int64_t dot_scratch(const Dot<T>& launch);
 template <class T>
 std::int64_t adam_probe_scratch(const AdamProbe<T>& launch);
+template <class T>
+std::int64_t ascent_scratch(const Ascent<T>& launch);
 std::int64_t lengths_scratch(const InverseLengths& launch);
 
 }  // namespace sadam::kernels::cuda

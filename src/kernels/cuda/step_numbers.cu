@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// As many as fit beside each other among the arguments of a kernel.
-constexpr std::size_t kRulesAtOnce = 32;
+constexpr std::size_t kRulesAtOnce = (4096 - 16) / sizeof(GroupRule);
 
 struct SetRulesArguments {
   GroupRule* rules;

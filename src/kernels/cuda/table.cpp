@@ -8,7 +8,9 @@ constexpr KernelsOf<T> kernels_of() {
   return {cuda::perturb<T>,         cuda::dot<T>,
           cuda::dot_scratch<T>,     cuda::adam_update<T>,
           cuda::adam_probe<T>,      cuda::adam_probe_scratch<T>,
-          cuda::prox_sgd_update<T>, cuda::count_non_finite<T>};
+          cuda::ascent_length<T>,   cuda::ascent_scratch<T>,
+          cuda::ascend<T>,          cuda::prox_sgd_update<T>,
+          cuda::count_non_finite<T>};
 }
 
 }  // namespace

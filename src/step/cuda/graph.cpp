@@ -157,13 +157,15 @@ class CudaGraphs : public Graphs {
     std::vector<at::ScalarType> types;
     std::vector<bool> modes;
     bool probing = false;
-    ProbePlan plan;  // those of groups are read on the device
+    ProbePlan plan;  // the options of groups are read on the device
+    GradientPlan gradient;
     Precision precision;
     bool deterministic = false;
     bool operator==(const Key& other) const {
       return shapes == other.shapes && strides == other.strides && types == other.types &&
              modes == other.modes && probing == other.probing && is_same_plan(plan, other.plan) &&
-             precision == other.precision && deterministic == other.deterministic;
+             is_same_plan(gradient, other.gradient) && precision == other.precision &&
+             deterministic == other.deterministic;
     }
   };
 
@@ -303,6 +305,7 @@ CudaGraphs::Key CudaGraphs::key_of(const GraphStep& asked, bool probing) const {
   key.modes = asked.modes;
   key.probing = probing;
   if (asked.problem.plan) key.plan = *asked.problem.plan;
+  key.gradient = asked.problem.gradient;
   key.deterministic = at::globalContext().deterministicAlgorithms();
   return key;
 }

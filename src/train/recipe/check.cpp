@@ -167,6 +167,11 @@ void check_control(const Recipe& recipe, bool brake_given) {
         "control.kind is '{}' and optimizer.name is '{}'; a control is a run of 'adamw' with the brakes "
         "of another run.",
         control.kind, recipe.optimizer.name));
+  if (recipe.optimizer.gradient_at != name_of(GradientAt::weights) || recipe.optimizer.final_ratio != 0)
+    throw UsageError(
+        fmt::format("control.kind is '{}', and a control is plain AdamW; leave optimizer.gradient_at and "
+                    "optimizer.final_ratio out.",
+                    control.kind));
   if (kind != Control::constant && control.run.empty())
     throw UsageError(fmt::format(
         "control.kind is '{}' without control.run; name the folder of the S-Adam run whose brakes it "
@@ -235,6 +240,11 @@ void check_together(const Recipe& recipe, bool brake_given) {
                     recipe.train.precision));
   if (recipe.watch.chatter == 1)
     throw UsageError("watch.chatter is 1; going back and forth takes at least 2 steps.");
+  if (recipe.average.decay > 0 && recipe.average.from > recipe.train.epochs)
+    throw UsageError(
+        fmt::format("average.from is {} and train.epochs is {}; the average would never begin: begin it "
+                    "earlier, or leave average.decay out.",
+                    recipe.average.from, recipe.train.epochs));
   check_control(recipe, brake_given);
 }
 

@@ -54,6 +54,10 @@ void add_options(std::vector<FieldRow>& rows) {
   only_for = {"sadam"};
   SADAM_BRAKE_OPTIONS(SADAM_ROW)
   SADAM_PROBE_OPTIONS(SADAM_ROW)
+  only_for = {"adamw", "prox_sgd"};
+  SADAM_GRADIENT_OPTIONS(SADAM_ROW)
+  only_for = {"adamw"};
+  SADAM_BOUND_OPTIONS(SADAM_ROW)
   only_for = {"prox_sgd"};
   SADAM_PROX_OPTIONS(SADAM_ROW)
 #undef SADAM_ROW
@@ -117,6 +121,9 @@ std::vector<FieldRow> make_field_table() {
        kNotNegative,
        "lr·(1 + t)^(−power), t since the warm-up",
        {"inverse_power"}},
+
+      {SADAM_FIELD(average, decay), kZeroToOne, "Of the average of the weights; 1: the equal one; 0: none"},
+      {SADAM_FIELD(average, from), Integers{1, kMillion}, "First epoch that it takes in"},
 
       {SADAM_FIELD(control, kind), one_of<Control>(), "What multiplies AdamW's step"},
       {SADAM_FIELD(control, run),

@@ -83,10 +83,21 @@ struct OptimizerRecipe {
   SADAM_ADAM_OPTIONS(SADAM_RECIPE_FIELD)
   SADAM_BRAKE_OPTIONS(SADAM_RECIPE_FIELD)
   SADAM_PROBE_OPTIONS(SADAM_RECIPE_FIELD)
+  SADAM_GRADIENT_OPTIONS(SADAM_RECIPE_FIELD)
+  SADAM_BOUND_OPTIONS(SADAM_RECIPE_FIELD)
   SADAM_PROX_OPTIONS(SADAM_RECIPE_FIELD)
 #undef SADAM_RECIPE_FIELD
 
   bool operator==(const OptimizerRecipe&) const = default;
+};
+
+/// The average of the weights (<sadam/averaged_weights.h>): what is evaluated and exported where there is
+/// one.
+struct AverageRecipe {
+  double decay = 0;       ///< 1: the equal average; 0: there is none
+  std::int64_t from = 1;  ///< the first epoch whose steps it takes in
+
+  bool operator==(const AverageRecipe&) const = default;
 };
 
 /// What is measured along the way; decides nothing about how the run goes.
@@ -118,6 +129,7 @@ struct Recipe {
   TrainRecipe train;
   WatchRecipe watch;
   ScheduleRecipe schedule;
+  AverageRecipe average;
   OptimizerRecipe optimizer;
   ControlRecipe control;
 

@@ -17,6 +17,10 @@ inline AdamCoefficients coefficients_of(std::size_t tensor) {
   c.root_scale = 1 / std::sqrt(1 - std::pow(c.beta2, 3));
   c.step_size = 0.01 * static_cast<double>(1 + tensor % 4);
   c.decay = 1 - 0.0005;
+  if (tensor % 3 == 2) {  // AdaBound
+    c.lower_bound = 0.05;
+    c.upper_bound = 0.2;
+  }
   return c;
 }
 

@@ -41,6 +41,31 @@ TEST(CudaEager, ProxSgdTakesTheCpusSteps) {
   expect_the_cpus_trajectory<ProxSGD>(ProxSGDOptions(1e-2), 1e-11);
 }
 
+TEST(CudaEager, RivalsTakeTheCpusSteps) {
+  SADAM_NEEDS_GPU();
+  for (const auto place : {GradientAt::ascent, GradientAt::adaptive_ascent, GradientAt::nearby}) {
+    SCOPED_TRACE(to_string(place));
+    expect_the_cpus_trajectory<AdamW>(AdamWOptions(1e-2).gradient_at(place).gradient_radius(0.1), 1e-9);
+    expect_the_cpus_trajectory<ProxSGD>(ProxSGDOptions(1e-2).gradient_at(place).gradient_radius(0.1), 1e-9);
+  }
+  expect_the_cpus_trajectory<AdamW>(AdamWOptions(1e-2).final_ratio(10).bound_gamma(0.1), 1e-10);
+}
+
+TEST(CudaEager, WhatIsNotFiniteUphillIsSkipped) {
+  SADAM_NEEDS_GPU();
+  auto w = torch::full({3}, 2.0, torch::kCUDA).set_requires_grad(true);
+  AdamW optimizer({w}, AdamWOptions(0.1).gradient_at(GradientAt::ascent));
+  const auto f = [&] { return w.square().sum(); };
+  optimizer.step(f);
+  const auto before = w.detach().cpu();
+  int calls = 0;
+  optimizer.step([&] { return ++calls == 2 ? f() + std::nan("") : f(); });
+  EXPECT_TRUE(optimizer.summary().skipped);
+  optimizer.step([&] { return f() * std::nan(""); });
+  EXPECT_TRUE(optimizer.summary().skipped);
+  EXPECT_TRUE(torch::equal(before, w.cpu()));
+}
+
 TEST(CudaEager, SAdamTakesTheCpusStepsWithEveryDirectionAndStatistic) {
   SADAM_NEEDS_GPU();
   for (const auto directions : {Directions::sphere, Directions::per_tensor, Directions::rademacher})
@@ -104,6 +129,8 @@ TEST(CudaEager, StepsDoNotWaitForTheDevice) {
       SAdamOptions(1e-3).directions(Directions::step).statistic(Statistic::residual));
   expect_steps_that_do_not_wait<AdamW>(AdamWOptions(1e-3));
   expect_steps_that_do_not_wait<ProxSGD>(ProxSGDOptions(1e-3));
+  for (const auto place : {GradientAt::ascent, GradientAt::adaptive_ascent, GradientAt::nearby})
+    expect_steps_that_do_not_wait<AdamW>(AdamWOptions(1e-3).gradient_at(place).final_ratio(10));
   const auto number = torch::ones({1}, torch::kCUDA);
   EXPECT_EQ(number.item<float>(), 1);
   const NoWaiting scope;

@@ -70,6 +70,55 @@ TEST(GraphedStep, SharedNoiseEqualsEagerBitForBit) {
   expect_graphs_equal_eager<SAdam>(SAdamOptions(1e-2).probes(8), {8});
 }
 
+TEST(GraphedStep, RivalsEqualEagerBitForBit) {
+  SADAM_NEEDS_GPU();
+  for (const auto place : {GradientAt::ascent, GradientAt::adaptive_ascent, GradientAt::nearby}) {
+    SCOPED_TRACE(to_string(place));
+    expect_graphs_equal_eager<AdamW>(AdamWOptions(1e-2).gradient_at(place).gradient_radius(0.1), {});
+    expect_graphs_equal_eager<ProxSGD>(ProxSGDOptions(1e-2).gradient_at(place).gradient_radius(0.1), {});
+  }
+  expect_graphs_equal_eager<AdamW>(AdamWOptions(1e-2).final_ratio(10).bound_gamma(0.1), {});
+}
+
+// Where the gradient is taken may change between steps: it is another graph.
+TEST(GraphedStep, FollowsWhereTheGradientIsTaken) {
+  SADAM_NEEDS_GPU();
+  expect_graphs_equal_eager<AdamW>(AdamWOptions(1e-2), {}, [](AdamW& optimizer, int i) {
+    auto& whole = static_cast<AdamWOptions&>(optimizer.defaults());
+    whole.gradient_at(i % 2 == 0 ? GradientAt::ascent : GradientAt::nearby)
+        .gradient_radius(0.1 * (1 + i / 4));
+  });
+}
+
+// The average is of the weights that a graph writes, and is used where it reads them.
+TEST(GraphedStep, WeightsMayBeAveraged) {
+  SADAM_NEEDS_GPU();
+  const Deterministic deterministic;
+  std::vector<torch::Tensor> averaged[2];
+  std::vector<torch::Tensor> ended[2];
+  for (const bool captured : {false, true}) {
+    auto net = make_net();
+    AdamW optimizer(*net, AdamWOptions(1e-2));
+    AveragedWeights average(net, 0.9);
+    GraphedStep graphed(net, optimizer, loss_of, GraphOptions().capture(captured));
+    torch::manual_seed(5);
+    for (int i = 0; i < 6; ++i) {
+      graphed(make_batch(i));
+      average.update();
+      if (i > 1) {  // its kernels are loaded
+        const NoWaiting scope;
+        EXPECT_NO_THROW(average.update());
+      }
+      const auto use = average.use();
+      averaged[captured] = state_of(*net);
+    }
+    ended[captured] = state_of(*net);
+    EXPECT_FALSE(equal(averaged[captured], ended[captured]));
+  }
+  EXPECT_TRUE(equal(averaged[0], averaged[1]));
+  EXPECT_TRUE(equal(ended[0], ended[1]));
+}
+
 // With batch norm, whose buffers every evaluation updates, probes are one after the other; without, side by
 // side.
 TEST(GraphedStep, FreshNoiseEqualsEagerBitForBit) {

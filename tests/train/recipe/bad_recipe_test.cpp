@@ -45,6 +45,25 @@ TEST(BadRecipe, TheFirstMistakeInTheTextIsTheOneNamed) {
   EXPECT_EQ("r.toml:2: 'train' has no field 'zzz'", refused("[train]\nzzz = 1\naaa = 1").substr(0, 36));
 }
 
+TEST(BadRecipe, AnAverageThatNeverBeginsIsRefused) {
+  EXPECT_EQ(
+      "average.from is 4 and train.epochs is 3; the average would never begin: begin it earlier, or leave "
+      "average.decay out.",
+      refused("train.epochs = 3\n[average]\ndecay = 0.9\nfrom = 4"));
+  EXPECT_NO_THROW(testing::resolved("train.epochs = 3\naverage.from = 4"));
+  EXPECT_EQ("r.toml:1: average.decay is 1.5; allowed are 0 to 1.", refused("average.decay = 1.5"));
+}
+
+TEST(BadRecipe, AControlIsPlainAdamW) {
+  const std::string control = "control.kind = 'constant'\ncontrol.brake = 0.5\noptimizer.name = 'adamw'\n";
+  EXPECT_NO_THROW(testing::resolved(control));
+  for (const std::string field : {"optimizer.gradient_at = 'ascent'", "optimizer.final_ratio = 100"})
+    EXPECT_EQ(
+        "control.kind is 'constant', and a control is plain AdamW; leave optimizer.gradient_at and "
+        "optimizer.final_ratio out.",
+        refused(control + field));
+}
+
 TEST(BadRecipe, TypesAreChecked) {
   EXPECT_EQ("r.toml:1: optimizer.probes is the text '8'; it must be an integer.",
             refused("optimizer.probes = '8'"));

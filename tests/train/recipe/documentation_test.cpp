@@ -17,7 +17,7 @@ const std::string& documentation() {
   return text;
 }
 
-/// The optimizers' options are explained in docs/options.md, by the same names.
+/// The optimizers' options are explained in docs/options.md and docs/rivals.md, by the same names.
 bool is_option(const std::string& field) {
   return field.starts_with("optimizer.") && field != "optimizer.name" && field != "optimizer.preset";
 }
@@ -64,7 +64,7 @@ std::string allowed(const OptionRange& range) {
     return describe(Numbers{range.low, range.high, range.with_low, range.with_high});
 }
 
-// Every row that docs/options.md must have.
+// Every row that docs/options.md or docs/rivals.md must have.
 std::vector<std::string> option_rows() {
   std::vector<std::string> rows;
 #define SADAM_ROW(type, name, usual, range, meaning)                                     \
@@ -76,6 +76,8 @@ std::vector<std::string> option_rows() {
   SADAM_PROBE_OPTIONS(SADAM_ROW)
   SADAM_SEED_OPTION(SADAM_ROW)
   SADAM_PROX_OPTIONS(SADAM_ROW)
+  SADAM_GRADIENT_OPTIONS(SADAM_ROW)
+  SADAM_BOUND_OPTIONS(SADAM_ROW)
 #undef SADAM_ROW
 #define SADAM_ROW(name, meaning, ...) rows.push_back(fmt::format("| `{}` | {} |", #name, meaning));
   SADAM_DIRECTIONS(SADAM_ROW)
@@ -83,14 +85,16 @@ std::vector<std::string> option_rows() {
   SADAM_BRAKES(SADAM_ROW)
   SADAM_PROBE_NOISES(SADAM_ROW)
   SADAM_BIAS_CORRECTIONS(SADAM_ROW)
+  SADAM_GRADIENT_PLACES(SADAM_ROW)
 #undef SADAM_ROW
   return rows;
 }
 
 TEST(Documentation, HasARowForEveryOptionAndEveryChoice) {
-  const auto options = sadam::testing::text_of_file("docs/options.md");
+  const auto options =
+      sadam::testing::text_of_file("docs/options.md") + sadam::testing::text_of_file("docs/rivals.md");
   for (const auto& row : option_rows())
-    EXPECT_NE(std::string::npos, options.find(row)) << "docs/options.md lacks the row\n" << row;
+    EXPECT_NE(std::string::npos, options.find(row)) << "docs/options.md and rivals.md lack the row\n" << row;
 }
 
 TEST(RecipeFields, AreDescribedInFull) {

@@ -1,0 +1,112 @@
+// The way uphill: its length, and the move along it.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/ascent.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/ascent.h"
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/parallel.h"
+
+SADAM_BEGIN_FORMULAS
+
+template <class T>
+struct AscentLengthStep {
+  using M = StepMath<T>;
+  AscentStretch<M> stretch;
+  StepSum sum;
+
+  /// in: base, gradient.
+  HWY_INLINE void operator()(const std::array<const T*, 2>& in, const std::array<T*, 0>&, std::size_t) {
+    const StepTag<T> d;
+    alignas(64) T values[kStep];
+    for (std::size_t l = 0; l < kStep; l += hn::Lanes(d))
+      hn::Store(stretched<M>(stretch, hn::LoadU(d, in[0] + l), hn::LoadU(d, in[1] + l)), d, values + l);
+    sum.add_product(values, values);
+  }
+};
+
+template <class T>
+struct AscendStep {
+  using M = StepMath<T>;
+  AscentStretch<M> stretch;
+  typename M::V step;
+
+  /// in: base, gradient; out: out.
+  HWY_INLINE void operator()(const std::array<const T*, 2>& in, const std::array<T*, 1>& out,
+                             std::size_t) const {
+    const StepTag<T> d;
+    for (std::size_t l = 0; l < kStep; l += hn::Lanes(d))
+      hn::StoreU(ascended<M>(stretch, step, hn::LoadU(d, in[0] + l), hn::LoadU(d, in[1] + l)), d, out[0] + l);
+  }
+};
+
+template <class T>
+HWY_INLINE double ascent_length_chunk(const Ascent<T>& launch, const Chunk& chunk) {
+  const auto& segment = launch.segments[chunk.segment];
+  AscentLengthStep<T> step = {AscentStretch<StepMath<T>>::from(launch.adaptive), StepSum::zero()};
+  for_each_step<T, 2, 0>({segment.base + chunk.begin, segment.gradient + chunk.begin}, {},
+                         chunk.end - chunk.begin, step);
+  return step.sum.total();
+}
+
+template <class T>
+HWY_INLINE void ascend_chunk(const Ascent<T>& launch, const Chunk& chunk) {
+  using M = StepMath<T>;
+  const auto& segment = launch.segments[chunk.segment];
+  const AscendStep<T> step = {AscentStretch<M>::from(launch.adaptive),
+                              M::set(ascent_step(launch.radius, *launch.squared_length))};
+  for_each_step<T, 2, 1>({segment.base + chunk.begin, segment.gradient + chunk.begin},
+                         {segment.out + chunk.begin}, chunk.end - chunk.begin, step);
+}
+
+double ascent_length_float(const Ascent<float>& launch, const Chunk& chunk) {
+  return ascent_length_chunk(launch, chunk);
+}
+double ascent_length_double(const Ascent<double>& launch, const Chunk& chunk) {
+  return ascent_length_chunk(launch, chunk);
+}
+void ascend_float(const Ascent<float>& launch, const Chunk& chunk) { ascend_chunk(launch, chunk); }
+void ascend_double(const Ascent<double>& launch, const Chunk& chunk) { ascend_chunk(launch, chunk); }
+
+SADAM_END_FORMULAS
+
+#if HWY_ONCE
+namespace sadam::kernels {
+
+HWY_EXPORT(ascent_length_float);
+HWY_EXPORT(ascent_length_double);
+HWY_EXPORT(ascend_float);
+HWY_EXPORT(ascend_double);
+
+template <>
+void ascent_length(const Ascent<float>& launch) {
+  *launch.squared_length += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
+    return HWY_DYNAMIC_DISPATCH(ascent_length_float)(launch, chunk);
+  });
+}
+
+template <>
+void ascent_length(const Ascent<double>& launch) {
+  *launch.squared_length += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
+    return HWY_DYNAMIC_DISPATCH(ascent_length_double)(launch, chunk);
+  });
+}
+
+template <>
+void ascend(const Ascent<float>& launch) {
+  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
+    HWY_DYNAMIC_DISPATCH(ascend_float)(launch, chunk);
+  });
+}
+
+template <>
+void ascend(const Ascent<double>& launch) {
+  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
+    HWY_DYNAMIC_DISPATCH(ascend_double)(launch, chunk);
+  });
+}
+
+}  // namespace sadam::kernels
+#endif
