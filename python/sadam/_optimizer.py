@@ -161,7 +161,7 @@ class Optimizer(torch.optim.Optimizer):
             if option.of_optimizer and option.name in group:
                 if group.pop(option.name) != self.defaults[option.name]:
                     raise Error(
-                        f"{option.name} belongs to the optimizer, since one probe serves all groups: give it to "
+                        f"{option.name} belongs to the optimizer, since one evaluation serves all groups: give it to "
                         f"{type(self).__name__}."
                     )
         if None in group.get("betas", ()):

@@ -93,3 +93,11 @@ def test_a_state_saved_by_python_continues_in_cpp(kind, tmp_path):
     run.train()
     twin("resume", kind, tmp_path)
     assert same_bits(run.tensors(), tensors_in(tmp_path / "resumed.pt"))
+
+
+def test_loading_a_state_without_moments_forgets_those_that_are_there(tmp_path):
+    run = Run("adamw")
+    run.optimizer.save_for_cpp(tmp_path / "fresh.pt")
+    run.train()
+    run.optimizer.load_from_cpp(tmp_path / "fresh.pt")
+    assert not run.optimizer.state and run.optimizer.totals.steps == 0

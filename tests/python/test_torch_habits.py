@@ -379,3 +379,11 @@ def test_weights_that_were_moved_elsewhere_are_trained_there(task):
     optimizer.step(task.loss)
     assert optimizer.totals.steps == 2
     assert all(state["exp_avg"].dtype == torch.float64 for state in optimizer.state.values())
+
+
+def test_a_gradient_taken_uphill_is_an_option_of_adamw(task):
+    optimizer = sadam.AdamW(task.model, gradient_at="ascent", gradient_radius=0.1)
+    optimizer.step(task.loss)
+    task.model.masks.clear()
+    optimizer.step(task.loss)
+    assert len(task.model.masks) == 2  # here and uphill
