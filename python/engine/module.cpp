@@ -103,7 +103,9 @@ PYBIND11_MODULE(_engine, module) {
   module.doc() = "The engine of sadam: use the classes of the package.";
   module.attr("version") = SADAM_VERSION;
   module.attr("with_cuda") = step::built_with_cuda();
-  py::class_<DirectionRequest>(module, "DirectionRequest")
+  py::class_<DirectionRequest>(
+      module, "DirectionRequest",
+      "Asks for the direction of one parameter in one probe: step, group, probe, parameter, all from 0.")
       .def_readonly("step", &DirectionRequest::step)
       .def_readonly("group", &DirectionRequest::group)
       .def_readonly("probe", &DirectionRequest::probe)

@@ -399,6 +399,7 @@ class SAdam(Optimizer):
         self,
         closure: Union[Closure, Sequence[Closure], Brakes, float, None] = None,
         *,
+        loss_fn: Union[Closure, Sequence[Closure], None] = None,
         probe_parts: Optional[Sequence[Closure]] = None,
         before_update: Optional[Callable[[], Any]] = None,
         brake: Optional[float] = None,
@@ -407,10 +408,14 @@ class SAdam(Optimizer):
 
         closure: returns the loss and does nothing else; or a list of closures, parts of the loss that add up.
             In the split form: what `probe` returned, a brake of your own, or nothing for what `probe` found last.
-        probe_parts: what probes evaluate instead, for instance the loss on part of the batch.
+        loss_fn: for loops that own the backward pass: the closure, if there is one, is theirs, and clears the
+            gradients, evaluates and calls backward; this one returns the loss and does nothing else.
+        probe_parts: what probes evaluate instead of the closure, for instance the loss on part of the batch.
         before_update: called after the probes and before the update, to clip gradients for instance.
         brake: a brake of your own instead of probes.
         """
+        if loss_fn is not None:
+            return self._step_of_loop(closure, loss_fn, before_update)
         if callable(closure) or isinstance(closure, (list, tuple)):
             self._brakes = None
             parts = [] if probe_parts is None else _parts(probe_parts)
@@ -428,6 +433,18 @@ class SAdam(Optimizer):
         self._take(self._core.apply_with, list(brakes))
         self._brakes = None
         return None
+
+    def _step_of_loop(
+        self, closure: Any, loss_fn: Union[Closure, Sequence[Closure]], before_update: Optional[Callable[[], Any]]
+    ) -> Optional[torch.Tensor]:
+        loss: Optional[torch.Tensor] = None
+        if closure is not None:
+            self.begin()
+            with torch.enable_grad():
+                loss = closure()
+        brakes = self.probe(loss_fn, loss)
+        self.step(brakes, before_update=before_update)
+        return loss
 
     @staticmethod
     def _number(brake: Any) -> float:

@@ -46,6 +46,36 @@ def test_step_without_arguments_takes_what_probe_found():
     assert same_bits(trained(whole), trained(without))
 
 
+def test_a_loop_whose_closure_calls_backward_takes_the_same_step():
+    def loop(task, optimizer):
+        def closure():
+            optimizer.zero_grad()
+            loss = task.loss()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure, loss_fn=task.loss)
+
+    assert same_bits(trained(whole), trained(loop))
+
+
+def test_a_loop_that_passes_no_closure_takes_the_same_step_without_dropout():
+    def loop(task, optimizer):
+        optimizer.zero_grad()
+        task.loss().backward()
+        optimizer.step(loss_fn=task.loss)
+
+    def undisturbed(loop):
+        def run(task, optimizer):
+            task.model.dropout.p = 0.0
+            task.model.norm.eval()
+            loop(task, optimizer)
+
+        return trained(run)
+
+    assert same_bits(undisturbed(whole), undisturbed(loop))
+
+
 def test_a_probe_serves_one_step(task):
     optimizer = sadam.SAdam(task.model)
     split(task, optimizer)
