@@ -68,7 +68,7 @@ fuzz: deps ## fuzz every reader of outside bytes for FUZZ_SECONDS (default 600)
 	@$(call fuzz,$(FUZZ_SECONDS))
 
 bench: deps ## build and run the benchmarks
-	@scripts/install-deps --bench
+	@scripts/install-deps --python
 	@$(call configure,release)
 	@$(call say,release)
 	@$(call build,release,--target bench)

@@ -19,8 +19,7 @@
 
 namespace sadam::python {
 
-// ---- states as Python's dictionaries
-// ------------------------------------------------------------------------
+// ---- states as Python's dictionaries ----
 
 template <class Visit>
 void visit_tensors(AdamWParamState& state, const Visit& visit) {
@@ -51,8 +50,7 @@ inline bool holds(py::handle dictionary, const char* name, const at::Tensor& ten
   return held != nullptr && THPVariable_Check(held) && THPVariable_Unpack(held).is_same(tensor);
 }
 
-// ---- what happened
-// ------------------------------------------------------------------------------------------
+// ---- what happened ----
 
 inline py::dict dictionary_of(const StepSummary& summary) {
   using py::literals::operator""_a;
