@@ -2,6 +2,7 @@
 // each step. Options, checks, steps and files are the C++ front end's.
 #pragma once
 
+#include <ATen/core/grad_mode.h>
 #include <sadam/adamw.h>
 #include <sadam/prox_sgd.h>
 #include <sadam/s_adam.h>

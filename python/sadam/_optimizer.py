@@ -427,12 +427,15 @@ class SAdam(Optimizer):
                 "SAdam.step: there is no closure: pass one that returns the loss, or call probe() after your own "
                 "backward."
             )
-        brakes = closure.per_group if isinstance(closure, Brakes) else [self._number(closure)] * len(self.param_groups)
+        self._apply_with(closure, before_update)
+        return None
+
+    def _apply_with(self, brakes: Union[Brakes, float], before_update: Optional[Callable[[], Any]]) -> None:
+        per_group = brakes.per_group if isinstance(brakes, Brakes) else [self._number(brakes)] * len(self.param_groups)
         if before_update is not None:
             before_update()
-        self._take(self._core.apply_with, list(brakes))
+        self._take(self._core.apply_with, list(per_group))
         self._brakes = None
-        return None
 
     def _step_of_loop(
         self, closure: Any, loss_fn: Union[Closure, Sequence[Closure]], before_update: Optional[Callable[[], Any]]
@@ -442,8 +445,7 @@ class SAdam(Optimizer):
             self.begin()
             with torch.enable_grad():
                 loss = closure()
-        brakes = self.probe(loss_fn, loss)
-        self.step(brakes, before_update=before_update)
+        self._apply_with(self.probe(loss_fn, loss), before_update)
         return loss
 
     @staticmethod

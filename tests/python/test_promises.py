@@ -1,7 +1,9 @@
 """The promises of the README, from Python."""
 
+import gc
 import threading
 import warnings
+import weakref
 
 import pytest
 import torch
@@ -204,3 +206,25 @@ def test_a_good_step_warns_of_nothing(task):
         optimizer = sadam.SAdam(task.model)
         for _ in range(3):
             optimizer.step(task.loss)
+
+
+def test_a_closure_is_let_go_of_after_the_step(task):
+    class Closure:
+        def __call__(self):
+            return task.loss()
+
+    optimizer = sadam.SAdam(task.model)
+    closure = Closure()
+    gone = weakref.ref(closure)
+    optimizer.step(closure, before_update=lambda: None)
+    del closure
+    assert gone() is None
+
+
+def test_an_optimizer_is_let_go_of_with_its_model(task):
+    optimizer = sadam.SAdam(task.model, source=lambda request: torch.zeros_like(list(task.model.parameters())[request.parameter]))
+    optimizer.step(task.loss)
+    gone = weakref.ref(optimizer)
+    del optimizer
+    gc.collect()
+    assert gone() is None
