@@ -430,7 +430,7 @@ class SAdam(Optimizer):
         self._apply_with(closure, before_update)
         return None
 
-    def _apply_with(self, brakes: Union[Brakes, float], before_update: Optional[Callable[[], Any]]) -> None:
+    def _apply_with(self, brakes: Any, before_update: Optional[Callable[[], Any]]) -> None:
         per_group = brakes.per_group if isinstance(brakes, Brakes) else [self._number(brakes)] * len(self.param_groups)
         if before_update is not None:
             before_update()
