@@ -70,12 +70,22 @@ auto bind(py::module_& module, const char* name) {
     guarded([&] { self.restore_memory(totals, lgi, brakes); });
   });
   bound.def("save", [](Bound& self, const std::string& path) {
-    unlocked([&] { torch::save(static_cast<const torch::optim::Optimizer&>(self), path); });
+    unlocked([&] {
+      try {
+        torch::save(static_cast<const torch::optim::Optimizer&>(self), path);
+      } catch (const c10::Error&) {
+        throw Error("'" + path + "' could not be written: name a file in a folder that is there.");
+      }
+    });
   });
   bound.def("load", [](Bound& self, const std::string& path) {
     unlocked([&] {
       const auto device = self.the_problem().parameters.front().device();
-      torch::load(static_cast<torch::optim::Optimizer&>(self), path, device);
+      try {
+        torch::load(static_cast<torch::optim::Optimizer&>(self), path, device);
+      } catch (const c10::Error&) {
+        throw Error("'" + path + "' is no file that torch::save wrote: save an optimizer there first.");
+      }
     });
   });
   return bound;

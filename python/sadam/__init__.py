@@ -14,7 +14,7 @@ import torch
 from ._built_for import TORCH as _built_for
 from ._error import Error
 
-if torch.__version__ != _built_for:
+if str(torch.__version__) != _built_for:
     raise ImportError(
         f"this sadam was built for torch {_built_for} and finds torch {torch.__version__}: build it again with "
         "pip install --no-build-isolation --force-reinstall --no-deps ./python."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
@@ -119,7 +120,6 @@ class Optimizer(torch.optim.Optimizer):
             if not self._names:
                 raise Error("the module has no parameters: give it layers, or pass the tensors to be trained.")
             params = [parameter for _, parameter in self._names]
-        # What the C++ constructor refuses, it refuses in a better sentence than torch's.
         super().__init__(params, defaults)
         self._make_core()
         if self._module is not None:
@@ -272,7 +272,8 @@ class Optimizer(torch.optim.Optimizer):
         record = self._checked_record(state_dict)
         before = self.state, self.param_groups, self.defaults
         try:
-            super().load_state_dict({key: value for key, value in state_dict.items() if key != _RECORD})
+            # Copied, as torch 1.13 does and 2.x does not: two optimizers must not share their moments.
+            super().load_state_dict(copy.deepcopy({key: state_dict[key] for key in ("state", "param_groups")}))
             self.defaults = {**self.defaults, **record["options"]}
             self._sync()
             self._core.restore(record["totals"], record["last_lgi"], record["held_brakes"])

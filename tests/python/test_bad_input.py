@@ -148,9 +148,17 @@ def test_files_that_are_no_states(task, tmp_path):
     sadam.AdamW(task.model).save_for_cpp(tmp_path / "adamw.pt")
     assert "AdamW" in refusal(ValueError, lambda: optimizer.load_from_cpp(tmp_path / "adamw.pt"))
     (tmp_path / "text.pt").write_text("no archive")
-    with pytest.raises(RuntimeError):
-        optimizer.load_from_cpp(tmp_path / "text.pt")
+    assert "torch::save" in refusal(ValueError, lambda: optimizer.load_from_cpp(tmp_path / "text.pt"))
+    assert "written" in refusal(ValueError, lambda: optimizer.save_for_cpp(tmp_path / "missing" / "file.pt"))
     optimizer.step(task.loss)
+
+
+def test_gradients_that_are_sparse():
+    model = torch.nn.Embedding(5, 3, sparse=True)
+    optimizer = sadam.SAdam(model)
+    before = model.weight.detach().clone()
+    assert "sparse" in refusal(RuntimeError, lambda: optimizer.step(lambda: model(torch.tensor([1, 2])).sum()))
+    assert torch.equal(before, model.weight)
 
 
 def test_a_torch_of_another_version_is_refused_at_import():

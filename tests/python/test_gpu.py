@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import sadam
-from conftest import Task, same_bits
+from conftest import Task, refusal, same_bits
 
 F = torch.nn.functional
 pytestmark = pytest.mark.skipif(
@@ -97,6 +97,11 @@ def test_a_state_crosses_devices(on_gpu):
     optimizer.load_state_dict(other.state_dict())
     optimizer.step(on_gpu.loss)
     assert optimizer.totals.steps == 5
+
+
+def test_parameters_on_two_devices_are_refused():
+    there = torch.nn.Parameter(torch.ones(2, device="cuda"))
+    assert "one device" in refusal(ValueError, lambda: sadam.SAdam([torch.nn.Parameter(torch.ones(2)), there]))
 
 
 def test_a_step_does_not_wait(on_gpu):

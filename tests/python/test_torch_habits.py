@@ -317,6 +317,17 @@ def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(task):
     optimizer.step(task.loss)
 
 
+def test_optimizers_do_not_share_the_state_that_went_from_one_to_the_other(task):
+    a = sadam.SAdam(task.model)
+    a.step(task.loss)
+    other = Task()
+    b = sadam.SAdam(other.model)
+    b.load_state_dict(a.state_dict())
+    before = [state["exp_avg"].clone() for state in a.state.values()]
+    b.step(other.loss)
+    assert same_bits(before, [state["exp_avg"] for state in a.state.values()])
+
+
 def test_clearing_the_state_starts_afresh(task):
     optimizer = sadam.AdamW(task.model, lr=0.01)
     for _ in range(3):
