@@ -34,6 +34,9 @@ auto bind(py::module_& module, const char* name) {
   bound.def("sync",
             [](Bound& self, const py::list& groups, const py::dict& defaults, const py::object& source,
                const py::dict& states) { guarded([&] { self.sync(groups, defaults, source, states); }); });
+  bound.def("take_states", [](Bound& self, const py::list& groups, const py::dict& states) {
+    guarded([&] { self.take_states(groups, states); });
+  });
   bound.def("give_states", [](Bound& self, const py::list& groups, py::dict& states, bool wait) {
     guarded([&] { self.give_states(groups, states, wait); });
   });

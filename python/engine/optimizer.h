@@ -106,6 +106,36 @@ class Core : public Stepper, public Base {
     take_states(groups, states);
   }
 
+  /// Takes the states as Python has them now.
+  void take_states(const py::list& groups, const py::dict& states) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto parameters = parameters_of(groups[g]);
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const py::object parameter = parameters[i];
+        const auto& tensor = THPVariable_Unpack(parameter.ptr());
+        auto* const entry = PyDict_GetItem(states.ptr(), parameter.ptr());
+        if (entry == nullptr || PyDict_Check(entry) == 0 || PyDict_Size(entry) == 0) {
+          this->state().erase(optim::state_key(tensor));
+          continue;
+        }
+        auto& state = optim::state_of<State>(this->state(), tensor);
+        take_count(entry, state);
+        visit_tensors(state, [&](const char* name, at::Tensor& moment) {
+          if (holds(entry, name, moment)) return;
+          auto* const given = PyDict_GetItemString(entry, name);
+          if (given == nullptr || !THPVariable_Check(given))
+            throw Error("the state of " + place(g, i) + " has no tensor '" + name +
+                        "': load one that was saved by the same optimizer.");
+          const auto& new_moment = THPVariable_Unpack(given);
+          if (new_moment.sizes() != tensor.sizes())
+            throw Error("the state '" + std::string(name) + "' of " + place(g, i) +
+                        " has another shape than the parameter: load one that was saved for the same model.");
+          moment = new_moment;
+        });
+      }
+    }
+  }
+
   /// Gives Python the states as they are now. The counts of updates are on the GPU until somebody waits.
   void give_states(const py::list& groups, py::dict& states, bool wait) {
     if (wait) this->fetch_states();
@@ -216,34 +246,6 @@ class Core : public Stepper, public Base {
       static_cast<Options&>(known[g].options()) = options_from(groups[g]);
   }
 
-  void take_states(const py::list& groups, const py::dict& states) {
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      const auto parameters = parameters_of(groups[g]);
-      for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const py::object parameter = parameters[i];
-        const auto& tensor = THPVariable_Unpack(parameter.ptr());
-        auto* const entry = PyDict_GetItem(states.ptr(), parameter.ptr());
-        if (entry == nullptr || PyDict_Check(entry) == 0 || PyDict_Size(entry) == 0) {
-          this->state().erase(optim::state_key(tensor));
-          continue;
-        }
-        auto& state = optim::state_of<State>(this->state(), tensor);
-        take_count(entry, state);
-        visit_tensors(state, [&](const char* name, at::Tensor& moment) {
-          if (holds(entry, name, moment)) return;
-          auto* const given = PyDict_GetItemString(entry, name);
-          if (given == nullptr || !THPVariable_Check(given))
-            throw Error("the state of " + place(g, i) + " has no tensor '" + name +
-                        "': load one that was saved by the same optimizer.");
-          const auto& new_moment = THPVariable_Unpack(given);
-          if (new_moment.sizes() != tensor.sizes())
-            throw Error("the state '" + std::string(name) + "' of " + place(g, i) +
-                        " has another shape than the parameter: load one that was saved for the same model.");
-          moment = new_moment;
-        });
-      }
-    }
-  }
   static std::string place(std::size_t group, std::size_t index) {
     return "parameter " + std::to_string(index) + " of group " + std::to_string(group);
   }

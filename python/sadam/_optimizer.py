@@ -147,7 +147,9 @@ class Optimizer(torch.optim.Optimizer):
         self._core.sync(*self._as_seen_by_core(), self._source, self.state)
 
     def _take_back(self, wait: bool = False) -> None:
-        """Lets Python's states follow those of the engine."""
+        """Lets Python's states follow those of the engine. The counts of updates are on the GPU until somebody waits."""
+        if wait:  # what was cleared since the last step stays so
+            self._core.take_states(self.param_groups, self.state)
         self._core.give_states(self.param_groups, self.state, wait)
 
     # ---- groups ----
@@ -303,6 +305,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def save_for_cpp(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the state as C++'s `torch::save(optimizer, path)` does."""
+        self._take_back(wait=True)
         self._sync()
         self._core.save(os.fspath(path))
 

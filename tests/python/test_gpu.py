@@ -99,6 +99,21 @@ def test_a_state_crosses_devices(on_gpu):
     assert optimizer.totals.steps == 5
 
 
+@pytest.mark.parametrize("ask", [lambda o, path: o.state_dict(), lambda o, path: o.save_for_cpp(path), lambda o, path: o.summary])
+def test_asking_in_between_changes_nothing(ask, tmp_path):
+    results = []
+    for asked in (False, True):
+        model, x, y = small()
+        optimizer = sadam.SAdam(model, lr=0.01)
+        for _ in range(6):
+            optimizer.step(lambda: F.cross_entropy(model(x), y))
+            if asked:
+                ask(optimizer, tmp_path / "state.pt")
+        results.append([tensor.detach() for tensor in model.state_dict().values()])
+        assert {state["step"] for state in optimizer.state_dict()["state"].values()} == {6}
+    assert same_bits(*results)
+
+
 def test_parameters_on_two_devices_are_refused():
     there = torch.nn.Parameter(torch.ones(2, device="cuda"))
     assert "one device" in refusal(ValueError, lambda: sadam.SAdam([torch.nn.Parameter(torch.ones(2)), there]))

@@ -333,6 +333,7 @@ def test_clearing_the_state_starts_afresh(task):
     for _ in range(3):
         optimizer.step(task.loss)
     optimizer.state.clear()
+    assert optimizer.state_dict()["state"] == {}
     optimizer.step(task.loss)
     assert {state["step"] for state in optimizer.state.values()} == {1}
 
