@@ -107,7 +107,7 @@ struct Row {
 // another number.
 void add_rows(Report& report, const Settings& settings, Python* python, const std::vector<Row>& rows) {
   const int rounds = settings.quick ? 5 : 15;
-  constexpr int steps = 2;
+  constexpr int kSteps = 2;
   std::vector<int> python_threads;
   if (python != nullptr) python_threads.push_back(python->own_threads());
   if (python != nullptr && python->own_threads() != settings.threads)
@@ -115,10 +115,10 @@ void add_rows(Report& report, const Settings& settings, Python* python, const st
 
   Measurements measurements;
   for (const auto& row : rows)
-    measurements.emplace_back(row.name, [&] { return seconds_of([&] { row.training.step(); }, steps); });
+    measurements.emplace_back(row.name, [&] { return seconds_of([&] { row.training.step(); }, kSteps); });
   for (const int threads : python_threads)
     measurements.emplace_back(std::to_string(threads), [&rows, python, threads] {
-      return python->seconds_of(rows.front().python, threads, steps);
+      return python->seconds_of(rows.front().python, threads, kSteps);
     });
   const auto times = measure_in_turns(measurements, rounds);
 
@@ -137,9 +137,9 @@ void add_rows(Report& report, const Settings& settings, Python* python, const st
 
 // Images in memory, one worker: what a step waits for at most.
 void print_loading(const Settings& settings, Training& adamw) {
-  constexpr std::size_t batches = 20;
+  constexpr std::size_t kBatches = 20;
   data::SyntheticOptions synthetic;
-  synthetic.count = batches * kBatch;
+  synthetic.count = kBatches * kBatch;
   data::LoaderOptions options;
   options.batch = kBatch;
   data::Loader loader(data::in_memory(data::make_synthetic(synthetic), kPixels), options);
@@ -154,7 +154,7 @@ void print_loading(const Settings& settings, Training& adamw) {
                                     {"AdamW", [&] { adamw.step(); }}},
                                    settings.quick ? 5 : 15, 1);
   auto loading = times.at("loading");
-  for (auto& seconds : loading) seconds /= batches;
+  for (auto& seconds : loading) seconds /= kBatches;
   const auto share = ratio(loading, times.at("AdamW"));
   std::cout << "\nThe loader makes a batch of 128 in " << milliseconds(loading) << " ms on one thread: "
             << with_quartiles({100 * share.low, 100 * share.median, 100 * share.high}, 1)

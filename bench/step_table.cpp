@@ -77,11 +77,11 @@ void step_table(Report& report, const Settings& settings) {
   const auto labels = torch::randint(100, {128}, torch::kLong);
   auto network = small_network();
   const auto loss = [&] { return nn::functional::cross_entropy(network->forward(images), labels); };
-  constexpr double learning_rate = 1e-5;
+  constexpr double kLearningRate = 1e-5;
 
   for (const int k : {1, 2, 4, 8}) {
-    AdamW adamw(*network, AdamWOptions(learning_rate));
-    SAdam s_adam(*network, SAdamOptions(learning_rate).probes(k));
+    AdamW adamw(*network, AdamWOptions(kLearningRate));
+    SAdam s_adam(*network, SAdamOptions(kLearningRate).probes(k));
     WatchedStep watched(s_adam, loss);
     const auto times = time_in_turns({{"AdamW", [&] { adamw.step(loss); }},
                                       {"S-Adam", [&] { watched.run(); }},

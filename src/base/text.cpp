@@ -132,6 +132,11 @@ std::string suggestion(std::string_view name, std::span<const std::string> valid
   return valid.empty() ? "." : fmt::format("; valid are: {}.", fmt::join(valid, ", "));
 }
 
+std::string alternatives(std::span<const std::string> names) {
+  if (names.size() < 2) return names.empty() ? "" : names.front();
+  return fmt::format("{} or {}", fmt::join(names.first(names.size() - 1), ", "), names.back());
+}
+
 Glyph first_glyph(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);

@@ -25,6 +25,9 @@ std::string nearest(std::string_view name, std::span<const std::string> valid);
 /// mean 'beta1' or 'beta2'?".
 std::string suggestion(std::string_view name, std::span<const std::string> valid);
 
+/// "a", "a or b", "a, b or c".
+std::string alternatives(std::span<const std::string> names);
+
 /// One character of a UTF-8 text: how many bytes it has and how many columns it takes on a terminal.
 struct Glyph {
   std::size_t bytes = 1;

@@ -1,6 +1,8 @@
 #include "cli/arguments.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <system_error>
 
 #include "base/file.h"
@@ -24,6 +26,18 @@ void JobOptions::add_to(CLI::App& command) {
   command.add_option("--worker-threads", worker.threads)->group("");
 }
 
+double number_from(const std::string& text, std::string_view option, std::string_view example) {
+  double value = 0;
+  const auto* const end = text.data() + text.size();
+  const auto* begin = std::find_if(text.data(), end, [](char letter) { return letter != ' '; });
+  if (begin != end && *begin == '+') ++begin;
+  const auto [stopped, error] = std::from_chars(begin, end, value);
+  if (error != std::errc() || stopped != end || !std::isfinite(value))
+    throw UsageError(fmt::format("{} takes numbers separated by commas, such as {}, and not {}.", option,
+                                 example, base::in_quotes(text)));
+  return value;
+}
+
 void check_root(const std::filesystem::path& root) {
   std::error_code trouble;
   const auto kind = std::filesystem::status(root, trouble).type();
@@ -32,15 +46,10 @@ void check_root(const std::filesystem::path& root) {
 }
 
 void check_run_name(const std::string& name) {
-  const auto is_control = [](char letter) {
-    const auto code = static_cast<unsigned char>(letter);
-    return code < 0x20 || code == 0x7f;
-  };
   const auto refuse = [&](std::string_view why) {
     throw UsageError(fmt::format("--name {} {}", base::in_quotes(name), why));
   };
-  if (std::any_of(name.begin(), name.end(), is_control))
-    refuse("has a control character in it; take it out.");
+  if (base::printable(name) != name) refuse("has a control character in it; take it out.");
   if (name.find('/') != std::string::npos)
     refuse("has a slash in it; say with --root in which folder the run goes.");
   if (name.empty() || name.front() == '.' || name.front() == '-')

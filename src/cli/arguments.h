@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -85,6 +86,9 @@ struct RunArgument {
   /// Throws a UsageError, with the nearest name that there is, if there is no such run.
   train::RunPaths find() const { return train::find_run(name, root); }
 };
+
+/// One number of a list. Throws a UsageError that names the option, with an example of such a list.
+double number_from(const std::string& text, std::string_view option, std::string_view example);
 
 /// Throws an Error if there is something that is no folder where the runs should be.
 void check_root(const std::filesystem::path& root);

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/usage_error.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
 #include "lab/audit.h"
 #include "report/picture_file.h"
@@ -45,16 +44,6 @@ struct AuditArguments {
   std::string picture;
   bool dark = false;
 };
-
-double number_from(const std::string& text, const char* option, const char* example) {
-  double value = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stopped != end || !std::isfinite(value))
-    throw UsageError(fmt::format("{} takes numbers separated by commas, such as {}, and not {}.", option,
-                                 example, base::in_quotes(text)));
-  return value;
-}
 
 lab::AuditOptions options_from(const AuditArguments& arguments) {
   lab::AuditOptions options;

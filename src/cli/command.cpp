@@ -29,6 +29,13 @@ class HelpLayout : public CLI::Formatter {
     return report::reflowed(CLI::Formatter::make_footer(app), width_);
   }
 
+  // Behind options that are not shown CLI11 leaves an empty line too many.
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    auto text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+    return text;
+  }
+
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";
     const auto type = option->get_type_name();  // COUNT:INT in [1 - 1000000], say

@@ -63,7 +63,7 @@ struct CompareArguments {
 
 std::vector<report::RunSummary> readable_runs(const std::string& root) {
   auto runs = report::summarise_all(root);
-  std::erase_if(runs, [](const auto& run) { return run.state == report::RunState::damaged; });
+  std::erase_if(runs, [](const auto& run) { return report::is_unread(run.state); });
   return runs;
 }
 
@@ -93,7 +93,7 @@ std::optional<std::filesystem::path> folder_of_runs(const std::string& name, con
 
 struct Chosen {
   std::vector<report::RunSummary> runs;
-  std::vector<std::string> left_out;  ///< sentences on damaged runs in folders
+  std::vector<std::string> left_out;  ///< sentences on runs in folders that cannot be read
   bool has_folder = false;
 };
 
@@ -118,7 +118,7 @@ Chosen choose(const CompareArguments& arguments) {
     chosen.has_folder = true;
     auto runs = report::summarise_all(*folder);
     std::erase_if(runs, [&](const report::RunSummary& run) {
-      if (run.state != report::RunState::damaged) return false;
+      if (!report::is_unread(run.state)) return false;
       chosen.left_out.push_back(fmt::format("{} is left out: {}", run.name, run.problem));
       return true;
     });

@@ -157,7 +157,7 @@ void check_data(const DataArguments& arguments) {
   const auto are = [](const std::vector<std::string>& list) {
     return fmt::format("{} {} damaged, as listed", fmt::join(list, ", "), list.size() == 1 ? "is" : "are");
   };
-  if (!own.empty()) sentences.push_back(are(own) + ": put the images right, or remove them.");
+  if (!own.empty()) sentences.push_back(fmt::format("{}: put the images right, or remove them.", are(own)));
   if (!fetched.empty())
     sentences.push_back(
         fmt::format("{}: remove it from {} and fetch it again.", are(fetched), arguments.root.string()));

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/usage_error.h"
-#include "cli/command.h"
+#include "cli/arguments.h"
 #include "lab/landscape_picture.h"
 #include "report/picture_file.h"
 #include "report/text_table.h"
@@ -74,18 +74,8 @@ lab::Point point_from(const std::string& text, const std::string& option, const 
   lab::Point point;
   for (std::size_t at = 0; at <= text.size();) {
     const auto end = std::min(text.find(',', at), text.size());
-    const auto part = text.substr(at, end - at);
+    point.push_back(number_from(text.substr(at, end - at), option, "-1.5,2"));
     at = end + 1;
-    std::size_t read = 0;
-    double value = NAN;
-    try {
-      value = std::stod(part, &read);
-    } catch (const std::exception&) {  // said below
-    }
-    if (read != part.size() || !std::isfinite(value))
-      throw UsageError(fmt::format("{} takes numbers separated by commas, such as {}, and not {}.", option,
-                                   "-1.5,2", base::in_quotes(text)));
-    point.push_back(value);
   }
   if (point.size() == 1) point.resize(f.start.size(), point.front());
   if (point.size() != f.start.size())

@@ -9,7 +9,6 @@
 #include <sadam/version.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

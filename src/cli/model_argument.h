@@ -22,8 +22,6 @@ struct ModelArgument {
   struct Found {
     train::RunPaths paths;  ///< of the run; its folder is empty for a weight file
     train::Recipe recipe;
-
-    bool is_run() const { return !paths.folder.empty(); }
   };
   bool is_given() const { return !run.name.empty() || !weights.empty(); }
   /// Throws a UsageError if neither or both are given, or if there is no such run. `command` is named in it.

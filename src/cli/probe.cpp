@@ -19,7 +19,7 @@
 #include "cli/model_argument.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
-#include "nn/weights/read_weights.h"
+#include "nn/weights/tensor_file.h"
 #include "train/device.h"
 #include "train/trained_run.h"
 

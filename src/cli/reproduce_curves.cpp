@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
 
 #include "base/usage_error.h"

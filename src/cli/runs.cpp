@@ -44,6 +44,7 @@ The state of a run:
   stopped    'sadam train --resume' goes on with it
   stuck      its results are whole, but 'sadam train --resume' refuses it
   damaged    its recipe or its events are not whole
+  unknown    its recipe says something that this version does not know
 
 --where and --sort take a field of the recipe, such as optimizer.probes
 ('sadam info recipe' lists them), or a column:
@@ -156,9 +157,9 @@ void list_now(const RunsArguments& arguments) {
 
   std::cout.flush();
   for (const auto& problem : list.problems) std::cerr << fmt::format("sadam: {}\n", base::printable(problem));
-  if (list.damaged > 0)
-    throw Error(fmt::format("{} of {} below {} {} damaged; the reasons are above.", list.damaged,
-                            base::counted(list.found, "run"), root, list.damaged == 1 ? "is" : "are"));
+  if (list.unread > 0)
+    throw Error(fmt::format("{} of {} below {} cannot be read; the reasons are above.", list.unread,
+                            base::counted(list.found, "run"), root));
 }
 
 }  // namespace

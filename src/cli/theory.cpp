@@ -5,17 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
-#include "base/text.h"
-#include "base/usage_error.h"
 #include "cli/command.h"
 #include "lab/theory.h"
 #include "report/text_table.h"

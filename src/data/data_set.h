@@ -1,7 +1,6 @@
 // Data sets by name (data/catalogue.h), or folders of images laid out as ImageNet's: opened, or checked.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "data/jpeg.h"
+#include "data/picture.h"
 
 #include <fmt/format.h>
 #include <sadam/error.h>

@@ -13,7 +13,6 @@
 #include <mutex>
 #include <numeric>
 #include <stop_token>
-#include <string>
 #include <thread>
 #include <utility>
 

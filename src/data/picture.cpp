@@ -6,11 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <string>
 
 #include "base/file.h"
-#include "data/jpeg.h"
-#include "data/png.h"
 
 namespace sadam::data {
 

@@ -29,6 +29,22 @@ void split_rgb_row(const std::uint8_t* row, std::size_t width, std::uint8_t* out
 
 enum class Read { everything, size };
 
+/// Decodes a whole JPEG file. Grey and CMYK pictures become RGB, the latter by Adobe's convention, as Pillow
+/// does. Anything that costs pixels (data that ends early, codes that do not exist) is an Error and never a
+/// grey area. Bytes left over between the picture and the end marker are passed over: ImageNet has such
+/// files. JPEG has no checksum, so a damaged byte can also go unseen.
+Picture decode_jpeg(std::span<const std::byte> bytes, std::size_t max_pixels = kMostPicturePixels,
+                    Read what = Read::everything);
+
+/// By its first bytes.
+bool is_png(std::span<const std::byte> bytes);
+
+/// Decodes a whole PNG file of any kind: grey and palettes become RGB, of 16 bits the upper 8 are taken,
+/// alpha is dropped, as Pillow does when it converts to RGB. What is damaged or cut off is an Error: PNG has
+/// checksums. In a build without libpng every file is one.
+Picture decode_png(std::span<const std::byte> bytes, std::size_t max_pixels = kMostPicturePixels,
+                   Read what = Read::everything);
+
 /// decode_jpeg() or decode_png() of the bytes; of other formats an Error.
 Picture decode_picture(std::span<const std::byte> bytes, Read what = Read::everything);
 

@@ -1,4 +1,4 @@
-#include "data/png.h"
+#include "data/picture.h"
 
 #include <fmt/format.h>
 #include <sadam/error.h>

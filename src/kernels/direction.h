@@ -1,5 +1,5 @@
-// Which random bits element e of a direction is made of, and the element itself: the definition of the
-// directions.
+// Which random bits element e of a direction is made of. tests/kernels/direction_element.h makes one element
+// at a time, the definition that every loop must agree with.
 //
 // A direction is an array of Philox blocks of four words, addressed by the counter
 //   (low half of block, high half of block | probe << 16, low half of step, high half of step)
@@ -46,36 +46,6 @@ struct DirectionBlocks {
     return M::set_bits(block & 0xFFFFFFFFu) + lane;
   }
 };
-
-/// The words of one block.
-SADAM_HD PhiloxWords<ScalarMath<double>> direction_block(const DirectionKey& key, std::uint64_t block) {
-  using Blocks = DirectionBlocks<ScalarMath<double>>;
-  PhiloxWords<ScalarMath<double>> words[1];
-  Blocks::from(key, block).family.words({Blocks::word0(block, 0)}, words);
-  return words[0];
-}
-
-/// Word j of one block.
-SADAM_HD std::uint32_t direction_word(const DirectionKey& key, std::uint64_t block, std::uint64_t j) {
-  const auto words = direction_block(key, block);
-  return static_cast<std::uint32_t>(j == 0 ? words.w0 : j == 1 ? words.w1 : j == 2 ? words.w2 : words.w3);
-}
-
-/// Element e, one at a time: what every faster loop must agree with.
-template <class T>
-SADAM_HD T normal_element(const DirectionKey& key, std::uint64_t e) {
-  const auto radius_block = e / kNormalTile * (2 * kTileBlocks) + e % kTileBlocks;
-  const auto j = e % kNormalTile / (2 * kTileBlocks);
-  const auto pair = normal_pair<ScalarMath<T>>(direction_word(key, radius_block, j),
-                                               direction_word(key, radius_block + kTileBlocks, j));
-  return e / kTileBlocks % 2 == 0 ? pair.z0 : pair.z1;
-}
-
-template <class T>
-SADAM_HD T rademacher_element(const DirectionKey& key, std::uint64_t e) {
-  const auto word = direction_word(key, e / kRademacherBlock, e % kRademacherBlock / 32);
-  return ((word >> (e % 32)) & 1) != 0 ? T{-1} : T{1};
-}
 
 /// The factor on z in a segment of a launch.
 template <class Launch, class Segment>

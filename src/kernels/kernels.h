@@ -302,8 +302,6 @@ const Kernels& cpu_kernels();
 /// Those of GPUs; only in builds with CUDA.
 const Kernels& cuda_kernels();
 
-// ---- for tests and inspection, and for the program's networks; on the CPU ---------------------------------
-
 /// Σ z² over the elements [first, first + count) of a normal direction. (A Rademacher one needs no pass: it
 /// is `count`.)
 struct SquaredNorm {
@@ -313,17 +311,5 @@ struct SquaredNorm {
   int threads = 1;
 };
 double squared_norm(const SquaredNorm& launch);
-
-/// out[i] = z of element first + i: a direction laid open, for tests and inspection.
-template <class T>
-struct Generate {
-  DirectionKey key;
-  Distribution distribution = Distribution::normal;
-  T* out = nullptr;
-  std::int64_t count = 0;
-  std::uint64_t first = 0;
-};
-template <class T>
-void generate(const Generate<T>& launch);
 
 }  // namespace sadam::kernels

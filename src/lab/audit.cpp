@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
-#include "base/ranks.h"
+#include "base/statistics.h"
 #include "base/usage_error.h"
 #include "lab/site.h"
 #include "step/option_names.h"
@@ -16,7 +17,6 @@
 namespace sadam::lab {
 namespace {
 
-constexpr double kZ95 = 1.959964;
 constexpr std::size_t kLeastPoints = 5;  // of either kind, for an area
 
 }  // namespace
@@ -38,7 +38,7 @@ Estimate area_under_roc(std::span<const double> kinked, std::span<const double> 
   const double q1 = a / (2 - a);
   const double q2 = 2 * a * a / (1 + a);
   const double variance = (a * (1 - a) + (m - 1) * (q1 - a * a) + (n - 1) * (q2 - a * a)) / (m * n);
-  const double half = kZ95 * std::sqrt(std::max(variance, 0.0));
+  const double half = base::kZ95 * std::sqrt(std::max(variance, 0.0));
   return {area, std::max(0.0, area - half), std::min(1.0, area + half)};
 }
 
@@ -57,10 +57,17 @@ Estimate mean_area(std::span<const Estimate> areas) {
 }
 
 std::string to_string(Dependence::On on) {
-  return on == Dependence::On::loss_scale      ? "loss scale"
-         : on == Dependence::On::slope         ? "slope"
-         : on == Dependence::On::learning_rate ? "learning rate"
-                                               : "float32";
+  switch (on) {
+    case Dependence::On::loss_scale:
+      return "loss scale";
+    case Dependence::On::slope:
+      return "slope";
+    case Dependence::On::learning_rate:
+      return "learning rate";
+    case Dependence::On::rounding:
+      return "float32";
+  }
+  throw std::logic_error("a dependence without a name");
 }
 
 // ---- the audit --------------------------------------------------------------------------------------------
@@ -91,10 +98,6 @@ struct Scores {
   std::vector<double> away;
   std::vector<double> twins;
 };
-
-double plain_mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 class Auditor {
  public:
@@ -219,8 +222,8 @@ class Auditor {
                                             : std::optional<double>(area_under_roc(kinked, some).value);
         };
         audit_.separations.push_back({estimators_[i], is_network, in_float, family.name, family.dimension,
-                                      radius, nearness, kinked.size(), smooth.size(), plain_mean(kinked),
-                                      plain_mean(smooth), area_under_roc(kinked, smooth),
+                                      radius, nearness, kinked.size(), smooth.size(), base::mean(kinked),
+                                      base::mean(smooth), area_under_roc(kinked, smooth),
                                       against(all[i].away), against(all[i].twins)});
       }
     }
@@ -259,7 +262,7 @@ class Auditor {
           here.push_back(lgi_at(i, value));
           apart.push_back(std::fabs(here.back() - base[i]));
         }
-        audit_.dependences.push_back({estimator, on, dimension, value, plain_mean(here), plain_mean(apart)});
+        audit_.dependences.push_back({estimator, on, dimension, value, base::mean(here), base::mean(apart)});
       }
     }
   }

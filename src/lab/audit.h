@@ -1,7 +1,6 @@
 // How well ρ tells smooth from non-smooth: every estimator of it, on functions where the truth is known.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>

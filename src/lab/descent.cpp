@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <random>
 #include <sstream>
 
+#include "base/statistics.h"
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "train/progress.h"
@@ -127,8 +127,7 @@ struct Place : torch::nn::Module {
 
 std::vector<double> brakes_for(const train::Recipe& recipe, const std::vector<double>& of_sadam) {
   const auto& kind = recipe.control.kind;
-  if (kind == "matched")
-    return {std::accumulate(of_sadam.begin(), of_sadam.end(), 0.0) / static_cast<double>(of_sadam.size())};
+  if (kind == "matched") return {base::mean(of_sadam)};
   if (kind != "shuffled") return {};
   auto brakes = of_sadam;
   std::mt19937_64 generator(static_cast<std::uint64_t>(recipe.seed));
@@ -164,11 +163,7 @@ std::vector<Contestant> contestants_named(const std::vector<std::string>& words,
 
 bool Descent::probes() const { return of.recipe.optimizer.name == "sadam"; }
 
-double Descent::mean_brake() const {
-  return brakes.empty()
-             ? 1
-             : std::accumulate(brakes.begin(), brakes.end(), 0.0) / static_cast<double>(brakes.size());
-}
+double Descent::mean_brake() const { return brakes.empty() ? 1 : base::mean(brakes); }
 
 std::vector<Descent> descend(const Landscape& f, const Point& start, std::int64_t steps,
                              const std::vector<Contestant>& contestants) {

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <random>
 
+#include "base/statistics.h"
+
 namespace sadam::lab {
 namespace {
 
@@ -20,17 +22,15 @@ double student(std::size_t freedom) {
 }  // namespace
 
 Estimate mean_of(std::span<const double> values) {
-  const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  if (values.size() < 2) return Estimate::exact(mean);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  const double half = student(values.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  const double mean = base::mean(values);
+  const auto spread = base::deviation(values);
+  if (!spread) return Estimate::exact(mean);
+  const double half = student(values.size() - 1) * *spread / std::sqrt(static_cast<double>(values.size()));
   return {mean, mean - half, mean + half};
 }
 
 Estimate share_of(std::size_t hits, std::size_t tries) {
-  constexpr double kZ = 1.959964;
+  constexpr double kZ = base::kZ95;
   const auto n = static_cast<double>(tries);
   const double p = static_cast<double>(hits) / n;
   const double centre = (p + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);

@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-#include "report/statistics.h"
+#include "base/statistics.h"
 #include "train/chatter.h"
 
 namespace sadam::lab {
@@ -44,13 +44,13 @@ NearKinks brakes_by_place(const Scene& scene, const Descent& descent) {
 
 /// The squared standard error of a mean.
 double squared_error(const std::vector<double>& values) {
-  const double spread = report::deviation(values).value_or(INFINITY);
+  const double spread = base::deviation(values).value_or(INFINITY);
   return spread * spread / static_cast<double>(values.size());
 }
 
 /// What the brake does near kinks: a difference counts from two standard errors on.
 std::string verdict(const NearKinks& brakes) {
-  const double difference = report::mean(brakes.near) - report::mean(brakes.away);
+  const double difference = base::mean(brakes.near) - base::mean(brakes.away);
   const double error = std::sqrt(squared_error(brakes.near) + squared_error(brakes.away));
   if (!(std::fabs(difference) > 2 * error)) return "no difference beyond chance";
   return difference < 0 ? "it brakes harder there" : "it brakes less there";
@@ -135,8 +135,8 @@ std::vector<std::string> in_words(const Scene& scene) {
                                   brakes.near.empty() ? "never" : "always", where, descent.mean_brake()));
     else
       words.push_back(fmt::format("{}: mean brake {:.2f} in the {} steps {}, {:.2f} in the other {}: {}.",
-                                  descent.of.name, report::mean(brakes.near), brakes.near.size(), where,
-                                  report::mean(brakes.away), brakes.away.size(), verdict(brakes)));
+                                  descent.of.name, base::mean(brakes.near), brakes.near.size(), where,
+                                  base::mean(brakes.away), brakes.away.size(), verdict(brakes)));
   }
   return words;
 }

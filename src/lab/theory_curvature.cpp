@@ -2,10 +2,8 @@
 // Section 3.1, which takes Var(D) for the diameter of Clarke's set.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "kernels/lgi.h"
 #include "lab/landscape.h"

@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "nn/weights/safetensors.h"
 #include "nn/weights/tensor_file.h"
 
 namespace sadam::nn {

@@ -7,7 +7,6 @@
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 

@@ -27,7 +27,7 @@ constexpr double kAboveNoise = 10;                    // for a change to count
 constexpr double kSeen = 5;                           // for a residual to count
 constexpr std::size_t kFitted = 4;                    // radii
 constexpr std::size_t kLeastFitted = 3;
-constexpr double kStepDamping = 4;      // what did best with the step probe (docs/results.md)
+constexpr double kStepDamping = 4;      // what did best with the step probe (docs/learning-rates.md)
 constexpr double kNearlyLinear = 0.05;  // share of the residual in what a step changes
 
 /// Everything that an evaluation may change besides the gradients: it goes back there before each one.
@@ -457,7 +457,7 @@ std::ostream& operator<<(std::ostream& out, const ModelProbe& found) {
         << std::setw(12) << short_number(each.residual) << (each.above_noise ? "" : "   rounding") << '\n';
   out << "The residual is what the gradient does not foretell. Its signature:\n  " << found.signature
       << "\n\nInstability (LGI) by estimator\n"
-      << "  directions   statistic            LGI   spread   forward passes\n";
+      << "  directions   statistic             LGI   spread   forward passes\n";
   for (const auto& each : found.estimators)
     out << "  " << std::left << std::setw(13) << to_string(each.directions) << std::setw(18)
         << to_string(each.statistic) << std::right << std::fixed << std::setprecision(4) << std::setw(7)

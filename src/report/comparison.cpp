@@ -12,10 +12,10 @@
 #include <sadam/error.h>
 
 #include "base/quantities.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "report/recipe_values.h"
-#include "report/statistics.h"
 #include "train/recipe/short_name.h"
 #include "train/recipe/source.h"
 
@@ -244,7 +244,9 @@ std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
     return fraction ? std::optional(base::percent(*fraction)) : std::nullopt;
   };
   const auto size = [](double bytes) { return base::memory(std::llround(bytes)); };
-  const auto milliseconds = [](double seconds) { return base::decimal(1000 * seconds, 1) + " ms"; };
+  const auto milliseconds = [](double seconds) {
+    return fmt::format("{} ms", base::decimal(1000 * seconds, 1));
+  };
   const auto row = [&](const char* key, const char* title, std::function<std::string(double)> format,
                        const auto& take) { return measure(key, title, std::move(format), entrants, take); };
   std::vector<Measure> results = {
@@ -305,8 +307,8 @@ std::vector<Measure> accuracy_of(const std::vector<Entrant>& entrants) {
   std::vector<Measure> measures;
   for (const auto number : epochs) {
     const auto name = fmt::format("{}", number);
-    measures.push_back(
-        measure(name, "accuracy, %, epoch " + name, digits(2), entrants, [&](const RunSummary& run) {
+    measures.push_back(measure(
+        name, fmt::format("accuracy, %, epoch {}", name), digits(2), entrants, [&](const RunSummary& run) {
           const auto found = std::find_if(run.epochs.begin(), run.epochs.end(),
                                           [&](const auto& epoch) { return epoch.epoch == number; });
           return found == run.epochs.end() ? std::nullopt
@@ -370,9 +372,9 @@ std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const 
 
 Cell difference_cell(const std::vector<double>& values) {
   if (values.empty()) return {};
-  auto text = fmt::format("{:+.2f}", mean(values));
-  if (const auto half = half_interval(values)) text += fmt::format(" ± {:.2f}", *half);
-  return {mean(values), text};
+  auto text = fmt::format("{:+.2f}", base::mean(values));
+  if (const auto half = base::half_interval(values)) text += fmt::format(" ± {:.2f}", *half);
+  return {base::mean(values), text};
 }
 
 TextTable generalisation(const std::vector<RunSummary>& runs) {
@@ -403,7 +405,7 @@ TextTable generalisation(const std::vector<RunSummary>& runs) {
       gaps.push_back(*run.last_gap);
     }
     if (values.size() < kLeast) continue;
-    const auto found = rank_correlation(values, gaps);
+    const auto found = base::rank_correlation(values, gaps);
     table.add({Cell(Value(quantity.key), quantity.title), Cell::count(static_cast<std::int64_t>(gaps.size())),
                Cell::number(found.value, 2), Cell::number(found.low, 2), Cell::number(found.high, 2)});
   }

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/statistics.h"
 #include "report/comparison.h"
-#include "report/statistics.h"
 
 namespace sadam::report {
 namespace {
@@ -27,11 +27,11 @@ Cell seeds_cell(const Entrant& entrant) { return fmt::format("{}", fmt::join(see
 Cell measure_cell(const Measure& measure, std::size_t entrant) {
   const auto& values = measure.values[entrant];
   if (values.empty()) return {};
-  return {mean(values), with_deviation(values, measure.format)};
+  return {base::mean(values), base::with_deviation(values, measure.format)};
 }
 
 Cell deviation_cell(const std::vector<double>& values) {
-  const auto spread = deviation(values);
+  const auto spread = base::deviation(values);
   return spread ? Cell::number(*spread, 4) : Cell();
 }
 
@@ -127,7 +127,7 @@ std::string to_text_rows(const Comparison& comparison, std::size_t width) {
     table.add({comparison.entrants[i].label, count_cell(best.values[i]), measure_cell(best, i),
                measure_cell(last, i), i == comparison.baseline ? Cell("base") : difference_cell(pairs),
                i == comparison.baseline ? Cell("") : count_cell(pairs),
-               times.empty() ? Cell() : Cell(mean(times), time.format(mean(times)))});
+               times.empty() ? Cell() : Cell(base::mean(times), time.format(base::mean(times)))});
   }
   const auto& base = comparison.entrants[comparison.baseline].label;
   const auto note =
@@ -212,7 +212,7 @@ std::string to_json(const Comparison& comparison) {
       differences["less"] = comparison.entrants[comparison.baseline].name;
       for (const auto& measure : comparison.paired) {
         const auto& values = measure.values[i];
-        const auto spread = deviation(values);
+        const auto spread = base::deviation(values);
         auto& each = differences[measure.key] = Json::object();
         each["mean"] = json_value(difference_cell(values).value);
         each["error"] =
@@ -251,7 +251,7 @@ ChartPanel panel_of(const Comparison& comparison, const char* title, const char*
     }
     ChartSeries middle{entrant.label, style_of(i), {}};
     for (const auto& [epoch, values] : by_epoch)
-      middle.points.push_back({static_cast<double>(epoch), mean(values), std::nullopt});
+      middle.points.push_back({static_cast<double>(epoch), base::mean(values), std::nullopt});
     panel.series.push_back(std::move(middle));
   }
   return panel;

@@ -61,7 +61,7 @@ void draw_band(SvgPage& page, const ChartSeries& series, const Frame& frame) {
       outline += go(outline.empty() ? 'M' : 'L', point->x, point->y + *point->deviation);
     for (auto point = stretch.rbegin(); point != stretch.rend(); ++point)
       outline += go('L', point->x, point->y - *point->deviation);
-    page.path("band " + colour_class(series.style), outline + "Z");
+    page.path(fmt::format("band {}", colour_class(series.style)), outline + "Z");
   });
 }
 
@@ -80,7 +80,7 @@ void draw_curve(SvgPage& page, const ChartSeries& series, const Frame& frame) {
     }
   });
   page.path(line_class(series.style, series.ink), line, series.name);
-  page.path("dots " + colour_class(series.style), dots, series.name);
+  page.path(fmt::format("dots {}", colour_class(series.style)), dots, series.name);
 }
 
 void draw_panel(SvgPage& page, const ChartPanel& panel, const Frame& frame) {

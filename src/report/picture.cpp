@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "report/text_table.h"
+
 namespace sadam::report {
 namespace {
 
@@ -176,7 +178,7 @@ std::string to_svg(const Picture& picture, PageColours colours) {
   }
   if (!picture.caption.empty()) top += 8;
   for (const auto& paragraph : picture.caption)
-    for (const auto& line : lines_within(kPictureWidth - 2 * kPictureMargin, paragraph))
+    for (const auto& line : wrapped_lines(paragraph, kPictureWidth - 2 * kPictureMargin, text_width))
       page.text(kPictureMargin, top += 17, line, "quiet");
   return page.finish(kPictureWidth, top + kPictureMargin, picture.title, colours);
 }

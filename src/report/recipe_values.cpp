@@ -1,6 +1,5 @@
 #include "report/recipe_values.h"
 
-#include <algorithm>
 #include <variant>
 
 #include <fmt/format.h>

@@ -133,7 +133,8 @@ std::vector<RunColumn> run_columns() {
        Brief::no,
        [](Run run) {
          return run.seconds_per_step
-                    ? Cell(*run.seconds_per_step, base::decimal(1000 * *run.seconds_per_step, 1) + " ms")
+                    ? Cell(*run.seconds_per_step,
+                           fmt::format("{} ms", base::decimal(1000 * *run.seconds_per_step, 1)))
                     : Cell();
        }},
       {{"evaluate_time", "evaluation", Align::right},
@@ -265,9 +266,7 @@ std::string alternatives(const std::set<std::string>& texts) {
     named.resize(kMostNamed);
     named.emplace_back("something else");
   }
-  const auto last = named.back();
-  named.pop_back();
-  return named.empty() ? last : fmt::format("{} or {}", fmt::join(named, ", "), last);
+  return base::alternatives(named);
 }
 
 // Which runs are meant: those of which every `field=value` holds.
@@ -366,7 +365,7 @@ RunList list_runs(const RunQuery& query) {
     // Without its recipe a run cannot be told apart from those that are wanted.
     if (!run.problem.empty() && (wanted || !run.recipe)) {
       list.problems.push_back(run.problem);
-      if (run.state == RunState::damaged) ++list.damaged;
+      if (is_unread(run.state)) ++list.unread;
     }
     if (!wanted) continue;
     list.full.add(std::move(row));

@@ -20,14 +20,14 @@ struct RunQuery {
 struct RunList {
   TextTable brief;  ///< for people: the columns that tell most, with the test accuracy by epoch as a line
   TextTable full;   ///< these, the other results, and every recipe field
-  /// A sentence for each run in the list that was cut short or is damaged, and for each damaged one of which
-  /// it cannot be said whether it belongs there.
+  /// A sentence for each run in the list that was cut short or cannot be read, and for each without a recipe,
+  /// of which it cannot be said whether it belongs there.
   std::vector<std::string> problems;
   std::vector<std::string> irregularities;  ///< sentences on steps that were skipped and the like
   /// For each condition that holds of no run: "optimizer.name is adamw or sadam", from what the runs have.
   std::vector<std::string> unmet;
-  std::size_t found = 0;    ///< runs below the root, before filtering
-  std::size_t damaged = 0;  ///< how many of the problems are damaged files
+  std::size_t found = 0;   ///< runs below the root, before filtering
+  std::size_t unread = 0;  ///< how many of the problems are runs that cannot be read
 };
 
 /// Throws a UsageError for a column or field that does not exist, with the nearest one that does.

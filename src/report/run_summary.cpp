@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <stdexcept>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <sadam/error.h>
 
+#include "base/statistics.h"
 #include "base/usage_error.h"
-#include "report/statistics.h"
 #include "train/checkpoint.h"
 #include "train/recipe/source.h"
 
@@ -50,8 +51,8 @@ void take_chatter(RunSummary& run, const std::vector<train::ChatterEvent>& windo
     flips.push_back(window.flips);
   }
   if (chatter.empty()) return;
-  run.chatter = mean(chatter);
-  run.flips = mean(flips);
+  run.chatter = base::mean(chatter);
+  run.flips = base::mean(flips);
 }
 
 bool has_brake(const train::Recipe& recipe) {
@@ -154,19 +155,23 @@ std::string_view to_string(RunState state) {
       return "stopped";
     case RunState::stuck:
       return "stuck";
+    case RunState::unknown:
+      return "unknown";
     case RunState::damaged:
       return "damaged";
   }
-  return "damaged";
+  throw std::logic_error("a state that runs cannot have");
 }
 
 RunSummary summarise(const train::RunPaths& paths, std::string name) {
   RunSummary run;
   run.name = std::move(name);
   run.folder = paths.folder;
-  const auto damaged = [&](const std::filesystem::path& file, const Error& error) {
-    run.state = RunState::damaged;
-    if (run.problem.empty()) run.problem = about(file, error.what());
+  const auto unread = [&](RunState state, const std::filesystem::path& file, const Error& error) {
+    if (run.problem.empty()) {
+      run.state = state;
+      run.problem = about(file, error.what());
+    }
   };
 
   // Asked first: a run that ends while its events are read is then called running, and not cut short.
@@ -186,16 +191,18 @@ RunSummary summarise(const train::RunPaths& paths, std::string name) {
       cut_line = events.cut_line;
     }
   } catch (const Error& error) {
-    damaged(paths.events(), error);
+    unread(RunState::damaged, paths.events(), error);
   }
   try {
     train::check_has_recipe(paths);
     run.recipe = train::recipe_of(paths);
+  } catch (const UsageError& error) {
+    unread(RunState::unknown, paths.recipe(), error);
   } catch (const Error& error) {
-    damaged(paths.recipe(), error);
+    unread(RunState::damaged, paths.recipe(), error);
   }
   if (run.recipe && !has_brake(*run.recipe)) run.mean_brake.reset();
-  if (run.state == RunState::damaged) return run;
+  if (is_unread(run.state)) return run;
 
   if (run.epochs_done >= run.recipe->train.epochs)
     run.state = RunState::finished;
@@ -231,7 +238,7 @@ std::vector<RunSummary> named_runs(const std::vector<std::string>& names, const 
     auto shown = name;
     while (shown.size() > 1 && shown.back() == '/') shown.pop_back();
     auto run = summarise(paths, std::move(shown));
-    if (run.state == RunState::damaged) throw Error(run.problem);
+    if (is_unread(run.state)) throw Error(run.problem);
     runs.push_back(std::move(run));
   }
   return runs;

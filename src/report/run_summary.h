@@ -19,9 +19,12 @@ enum class RunState {
   running,   ///< a process holds the folder
   stopped,   ///< neither: it can be resumed
   stuck,     ///< neither, and it cannot be resumed; what it came to is known
+  unknown,   ///< its recipe has a field or a value that this program does not know
   damaged,   ///< its recipe or its events cannot be read, or events are missing that the checkpoint knows of
 };
 std::string_view to_string(RunState state);
+/// Whether its recipe and its events could not be read.
+inline bool is_unread(RunState state) { return state == RunState::unknown || state == RunState::damaged; }
 
 struct RunSummary {
   std::string name;
@@ -59,14 +62,15 @@ struct RunSummary {
   std::string problem;
 };
 
-/// Never throws for what is in the folder: a file that cannot be read makes the run `damaged`.
+/// Never throws for what is in the folder: a file that cannot be read makes the run `unknown` or `damaged`.
 RunSummary summarise(const train::RunPaths& paths, std::string name);
 
 /// Every run below `root`, named by its folder relative to it.
 std::vector<RunSummary> summarise_all(const std::filesystem::path& root);
 
 /// Each name is the folder of a run, or the name of one below `root`. Throws a UsageError for a run that does
-/// not exist (with the nearest name that does) or that is given twice, and an Error for one that is damaged.
+/// not exist (with the nearest name that does) or that is given twice, and an Error for one that cannot be
+/// read.
 std::vector<RunSummary> named_runs(const std::vector<std::string>& names, const std::filesystem::path& root);
 
 /// Training time, evaluation left out, up to the end of the first epoch whose test accuracy reaches

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "report/text_table.h"
 
 namespace sadam::report {
 namespace {
@@ -205,29 +206,9 @@ double text_width(std::string_view text) {
   return width;
 }
 
-std::vector<std::string> lines_within(double width, const std::string& paragraph) {
-  std::vector<std::string> lines;
-  std::string line;
-  std::size_t at = 0;
-  while (at < paragraph.size()) {
-    const auto end = std::min(paragraph.find(' ', at), paragraph.size());
-    const auto word = paragraph.substr(at, end - at);
-    at = end + 1;
-    const auto longer = line.empty() ? word : fmt::format("{} {}", line, word);
-    if (!line.empty() && text_width(longer) > width) {
-      lines.push_back(line);
-      line = word;
-    } else {
-      line = longer;
-    }
-  }
-  if (!line.empty()) lines.push_back(line);
-  return lines;
-}
-
 std::vector<std::string> title_lines(double width, const std::string& title) {
   constexpr double kBold = 1.15;  // wider than plain text
-  return lines_within(width / kBold, title);
+  return wrapped_lines(title, width / kBold, text_width);
 }
 
 void SvgPage::add(const std::string& element) {

@@ -115,9 +115,6 @@ std::string svg_number(double value);
 /// the widths of a wide one.
 double text_width(std::string_view text);
 
-/// The words in lines that are no wider, as far as words allow.
-std::vector<std::string> lines_within(double width, const std::string& paragraph);
-
 /// The lines of what stands above a frame of that width, and how far they are apart.
 std::vector<std::string> title_lines(double width, const std::string& title);
 inline constexpr double kTitleLine = 16;

@@ -323,20 +323,25 @@ std::string write_json(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width) {
+std::vector<std::string> wrapped_lines(std::string_view text, double width,
+                                       const std::function<double(const std::string&)>& measure) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
     const auto word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
-    auto& line = lines.back();
-    if (line.empty())
-      line = word;
-    else if (base::display_width(line) + 1 + base::display_width(word) <= width)
-      (line += ' ') += word;
+    const auto longer = lines.back().empty() ? std::string(word) : fmt::format("{} {}", lines.back(), word);
+    if (lines.back().empty() || measure(longer) <= width)
+      lines.back() = longer;
     else
       lines.emplace_back(word);
   }
   return lines;
+}
+
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width) {
+  return wrapped_lines(text, static_cast<double>(width), [](const std::string& line) {
+    return static_cast<double>(base::display_width(line));
+  });
 }
 
 std::string wrapped(std::string_view text, std::size_t width, std::string_view indent) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -89,6 +90,9 @@ std::string write_json(const Json& json);
 /// Lines of at most `width` columns, broken between words; a longer word has a line of its own. Always at
 /// least one line.
 std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width);
+/// The same where a line takes other room than columns.
+std::vector<std::string> wrapped_lines(std::string_view text, double width,
+                                       const std::function<double(const std::string&)>& measure);
 
 /// The text with line feeds between those lines, each line but the first behind `indent`. A width of 0 breaks
 /// nothing.

@@ -38,9 +38,9 @@ void check_field(const Plan& plan, const PlannedRun& run, const char* field, con
   try {
     check();
   } catch (const UsageError& error) {
-    throw UsageError(place_of(plan, run, field) + error.what());
+    throw UsageError(fmt::format("{}{}", place_of(plan, run, field), error.what()));
   } catch (const Error& error) {
-    throw Error(place_of(plan, run, field) + error.what());
+    throw Error(fmt::format("{}{}", place_of(plan, run, field), error.what()));
   }
 }
 
@@ -172,7 +172,8 @@ std::map<std::size_t, std::string> missing_columns(const Plan& plan,
   }
   std::map<std::size_t, std::string> columns;
   for (const auto& [column, lack] : lacks) {
-    if (some_can_run[column]) throw Error(place_of(plan, *lack.run, lack.field) + lack.sentence);
+    if (some_can_run[column])
+      throw Error(fmt::format("{}{}", place_of(plan, *lack.run, lack.field), lack.sentence));
     columns[column] = lack.sentence;
   }
   return columns;

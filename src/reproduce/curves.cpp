@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "base/usage_error.h"
-#include "report/statistics.h"
 #include "reproduce/figures.h"
 
 namespace sadam::reproduce {
@@ -145,7 +145,7 @@ SeedMean over_seeds(const std::vector<const train::EpochEvent*>& epochs, double 
                     double scale) {
   std::vector<double> values;
   for (const auto* epoch : epochs) values.push_back(scale * epoch->*field);
-  return {report::mean(values), report::deviation(values)};
+  return {base::mean(values), base::deviation(values)};
 }
 
 std::vector<CurvePoint> points_of(const std::vector<report::RunSummary>& runs) {

@@ -91,7 +91,7 @@ train::Recipe resolve(const train::RecipeSource& source, const TableRecipe& tabl
   } catch (const UsageError& error) {
     // Fields that contradict each other may come from several places; the cell is what is known.
     const std::string sentence = error.what();
-    if (sentence.starts_with(table.origin + ":") || sentence.starts_with("--set ")) throw;
+    if (sentence.starts_with(table.origin + ":") || sentence.starts_with("--set")) throw;
     throw UsageError(fmt::format("{}, {}/{}: {}", table.origin, column.key, row.key, sentence));
   }
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/quantities.h"
-#include "report/statistics.h"
+#include "base/statistics.h"
 #include "reproduce/results.h"
 
 namespace sadam::reproduce {
@@ -28,7 +28,7 @@ Cell number_or_nothing(const std::optional<double>& value) {
 
 template <class Format>
 Cell mean_as(const std::vector<double>& values, const Format& format) {
-  return values.empty() ? Cell() : Cell(report::mean(values), format(report::mean(values)));
+  return values.empty() ? Cell() : Cell(base::mean(values), format(base::mean(values)));
 }
 
 Cell convergence_cell(const Result& result) {
@@ -141,12 +141,12 @@ class FlatRow {
     add(std::move(key), truth ? Cell(*truth, *truth ? "true" : "false") : Cell());
   }
   void add_mean(std::string key, const std::vector<double>& values) {
-    add_number(std::move(key), values.empty() ? std::nullopt : std::optional(report::mean(values)));
+    add_number(std::move(key), values.empty() ? std::nullopt : std::optional(base::mean(values)));
   }
   /// Mean and deviation over the seeds.
   void add_values(const std::string& key, const std::vector<double>& values) {
     add_mean(key + "_mean", values);
-    add_number(key + "_deviation", report::deviation(values));
+    add_number(key + "_deviation", base::deviation(values));
   }
 
   std::vector<report::Column> columns;

@@ -4,15 +4,14 @@
 #include <sadam/error.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "base/quantities.h"
+#include "base/statistics.h"
 #include "report/comparison.h"
-#include "report/statistics.h"
 #include "train/recipe/fields.h"
 
 namespace sadam::reproduce {
@@ -157,7 +156,7 @@ std::optional<double> convergence_target(const TableRecipe& table, const std::ve
     if (std::any_of(group.runs.begin(), group.runs.end(), [](const auto& run) { return run.epochs.empty(); }))
       return std::nullopt;
     const auto best = values_of(group, [](const RunSummary& run) { return in_percent(run.best_accuracy); });
-    if (!best.empty()) return 0.95 * report::mean(best);
+    if (!best.empty()) return 0.95 * base::mean(best);
   }
   return std::nullopt;
 }
@@ -193,7 +192,7 @@ Result result_of(const TableRecipe& table, const Group& group, std::optional<dou
 }
 
 Cell mean_cell(const std::vector<double>& values, int digits) {
-  return values.empty() ? Cell() : Cell(report::mean(values), report::with_deviation(values, digits));
+  return values.empty() ? Cell() : Cell(base::mean(values), base::with_deviation(values, digits));
 }
 
 report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,

@@ -223,7 +223,7 @@ train::Recipe resolve(const Combination& combination, const std::string& file) {
   } catch (const UsageError& error) {
     // What is wrong with one value names it; what is wrong with several of them does not.
     const std::string sentence = error.what();
-    if (sentence.starts_with("--set ") || (!file.empty() && sentence.starts_with(file + ":"))) throw;
+    if (sentence.starts_with("--set") || (!file.empty() && sentence.starts_with(file + ":"))) throw;
     throw UsageError(fmt::format("{}: {}", fmt::join(combination.assignments, ", "), sentence));
   }
 }

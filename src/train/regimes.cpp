@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "base/ranks.h"
+#include "base/statistics.h"
 #include "train/record/events.h"
 
 namespace sadam::train {

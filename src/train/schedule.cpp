@@ -6,9 +6,9 @@
 #include <cmath>
 #include <filesystem>
 #include <numbers>
-#include <numeric>
 #include <stdexcept>
 
+#include "base/statistics.h"
 #include "base/usage_error.h"
 #include "data/loader.h"
 #include "train/recipe/source.h"
@@ -78,8 +78,7 @@ void settle_control(Recipe& recipe) {
   // Without the correction the first steps are three times as long, which has nothing to do with a brake.
   recipe.optimizer.bias_correction = controlled.optimizer.bias_correction;
   if (kind != Control::matched) return;
-  const auto brakes = brakes_of_run(control.run);
-  control.brake = std::accumulate(brakes.begin(), brakes.end(), 0.0) / static_cast<double>(brakes.size());
+  control.brake = base::mean(brakes_of_run(control.run));
 }
 
 std::vector<double> brakes_of_control(const Recipe& recipe) {

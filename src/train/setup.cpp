@@ -18,13 +18,12 @@
 #include <fstream>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "base/file.h"
 #include "base/usage_error.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
-#include "nn/weights/read_weights.h"
+#include "nn/weights/tensor_file.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
 #include "train/recipe/fields.h"

@@ -11,7 +11,7 @@
 #include "base/usage_error.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
-#include "nn/weights/read_weights.h"
+#include "nn/weights/tensor_file.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
 #include "train/feed.h"

@@ -65,6 +65,13 @@ TEST(Suggestion, IsNoGuessBetweenNamesThatAreEquallyNear) {
   EXPECT_EQ("; did you mean 'beta2'?", suggestion("betta2", options));
 }
 
+TEST(Alternatives, HaveAnOrBeforeTheLast) {
+  EXPECT_EQ(alternatives(std::vector<std::string>{}), "");
+  EXPECT_EQ(alternatives(std::vector<std::string>{"a"}), "a");
+  EXPECT_EQ(alternatives(std::vector<std::string>{"a", "b"}), "a or b");
+  EXPECT_EQ(alternatives(std::vector<std::string>{"a", "b", "c"}), "a, b or c");
+}
+
 TEST(InQuotes, IsPrintableAndNotTooLong) {
   EXPECT_EQ("'conv1'", in_quotes("conv1"));
   EXPECT_EQ("'\\x1b[2J\\xc3'", in_quotes("\x1b[2J\xc3"));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "cli/program.h"
@@ -54,7 +53,7 @@ TEST_F(BadInput, MissingFolderOfADataSet) {
 }
 
 TEST_F(BadInput, MisspeltField) {
-  expect_refused(train({"--set", "optimizer.probs=8"}), 2, {"optimizer.probs", "probes"});
+  expect_refused(train({"--set", "optimizer.probs=8"}), 2, {"has no field 'probs'", "probes"});
   expect_refused({"train", write("recipe.toml", "[optimzer]\nprobes = 8\n")}, 2, {"optimzer", "optimizer"});
 }
 

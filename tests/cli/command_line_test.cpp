@@ -214,6 +214,7 @@ TEST(CommandLine, EveryHelpFitsEightyColumnsAndHasAnExample) {
   for (const auto& command : commands()) {
     const auto help = run_program(help_words(command)).out;
     EXPECT_LE(widest_line(help), 80U) << help;
+    EXPECT_EQ(help.find("\n\n\n"), std::string::npos) << help;
     EXPECT_NE(help.find("\n  sadam " + command), std::string::npos) << help;
     EXPECT_NE(help.find("Usage: sadam"), std::string::npos) << help;
   }

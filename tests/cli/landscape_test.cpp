@@ -54,8 +54,9 @@ TEST_F(LandscapeCommand, TheSameCommandGivesTheSameBytesAndAnotherSeedOthers) {
 }
 
 TEST_F(LandscapeCommand, PrintsEveryStepForOtherPrograms) {
-  const auto ended = landscape({"chain", "--dimensions", "3", "--optimizers", "adamw,sadam k=8,matched",
-                                "--steps", "5", "--lr", "0.1", "--start", "1", "--csv", "-o", path("a.svg")});
+  const auto ended =
+      landscape({"chain", "--dimensions", "3", "--optimizers", "adamw,sadam k=8,matched", "--steps", "5",
+                 "--lr", "0.1", "--start", " +1", "--csv", "-o", path("a.svg")});
   ASSERT_EQ(ended.status, 0) << ended.err;
   EXPECT_EQ(ended.out.substr(0, 31), "optimizer,step,x,y,excess,brake");
   EXPECT_EQ(count_of(ended.out, "\nS-Adam k=8,"), 6U);

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
-#include "nn/weights/safetensors.h"
+#include "nn/weights/tensor_file.h"
 #include "support/temporary_folder.h"
 
 namespace sadam::cli {

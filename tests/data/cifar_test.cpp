@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <sadam/error.h>
 
-#include <cstdio>
-#include <filesystem>
 #include <fstream>
 
 #include "support/files.h"

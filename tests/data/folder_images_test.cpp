@@ -1,5 +1,5 @@
 #include "data/image_set.h"
-#include "data/jpeg.h"
+#include "data/picture.h"
 
 #include <gtest/gtest.h>
 

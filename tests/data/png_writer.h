@@ -3,7 +3,6 @@
 
 #include <zlib.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

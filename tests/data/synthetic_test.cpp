@@ -1,7 +1,6 @@
 #include "data/synthetic.h"
 
 #include <gtest/gtest.h>
-#include <sadam/error.h>
 
 #include <algorithm>
 #include <functional>

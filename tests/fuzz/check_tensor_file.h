@@ -7,7 +7,6 @@
 #include <set>
 #include <string>
 
-#include "nn/weights/safetensors.h"
 #include "nn/weights/tensor_file.h"
 #include "support/find_tensor.h"
 

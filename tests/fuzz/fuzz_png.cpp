@@ -1,7 +1,7 @@
 #include <cstdlib>
 
 #include <sadam/error.h>
-#include "data/png.h"
+#include "data/picture.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace images = sadam::data;

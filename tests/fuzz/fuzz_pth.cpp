@@ -1,6 +1,6 @@
 #include <sadam/error.h>
 #include "fuzz/check_tensor_file.h"
-#include "nn/weights/pth.h"
+#include "nn/weights/tensor_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace weights = sadam::weights;

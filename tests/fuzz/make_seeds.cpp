@@ -5,7 +5,7 @@
 
 #include "fuzz/seeds.h"
 #include "nn/weights/pth_builder.h"
-#include "nn/weights/safetensors.h"
+#include "nn/weights/tensor_file.h"
 
 namespace {
 

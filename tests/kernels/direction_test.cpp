@@ -1,11 +1,10 @@
-#include "kernels/direction.h"
+#include "kernels/direction_element.h"
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 
-#include "kernels/every_target.h"
+#include "kernels/perturbed.h"
 
 namespace sadam::kernels {
 namespace {
@@ -45,15 +44,6 @@ TEST_P(Direction, EqualsTheScalarFormulaWhereverItBegins) {
       expect_matches_scalar<double>(first, count);
     }
   }
-}
-
-TEST_P(Direction, EmptyIsLeftAlone) {
-  std::vector<float> around(2, 7);
-  Generate<float> launch;
-  launch.key = kKey;
-  launch.out = around.data() + 1;
-  generate(launch);
-  EXPECT_EQ(around, std::vector<float>(2, 7));
 }
 
 TEST_P(Direction, HasTheSameBitsHoweverItIsSplit) {

@@ -51,20 +51,6 @@ class Unaligned {
   std::vector<T> storage_;
 };
 
-template <class T>
-std::vector<T> generated(const DirectionKey& key, Distribution distribution, std::uint64_t first,
-                         std::int64_t count) {
-  std::vector<T> z(static_cast<std::size_t>(count));
-  Generate<T> launch;
-  launch.key = key;
-  launch.distribution = distribution;
-  launch.out = z.data();
-  launch.count = count;
-  launch.first = first;
-  generate(launch);
-  return z;
-}
-
 /// [0, count) cut at `pieces` − 1 random places; some pieces are empty.
 inline std::vector<std::int64_t> random_cuts(std::int64_t count, int pieces, std::mt19937& engine) {
   std::uniform_int_distribution<std::int64_t> place(0, count);

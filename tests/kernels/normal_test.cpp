@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "kernels/direction.h"
-#include "kernels/every_target.h"
+#include "kernels/perturbed.h"
 
 namespace sadam::kernels {
 namespace {

@@ -26,4 +26,12 @@ std::vector<T> perturbed(const DirectionKey& key, const std::vector<T>& base, Di
   return to.values();
 }
 
+/// z itself, of elements [first, first + count): a perturbation of zeros by one.
+template <class T>
+std::vector<T> generated(const DirectionKey& key, Distribution distribution, std::uint64_t first,
+                         std::int64_t count) {
+  const std::vector<T> zeros(static_cast<std::size_t>(count));
+  return perturbed(key, zeros, distribution, first, 1, {0, count}, 1);
+}
+
 }  // namespace sadam::kernels

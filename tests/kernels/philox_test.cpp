@@ -5,7 +5,7 @@
 #include <array>
 
 #include "kernels/direction.h"
-#include "kernels/every_target.h"
+#include "kernels/perturbed.h"
 
 namespace sadam::kernels {
 namespace {

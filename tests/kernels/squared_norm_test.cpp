@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/every_target.h"
+#include "kernels/perturbed.h"
 
 namespace sadam::kernels {
 namespace {

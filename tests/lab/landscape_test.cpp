@@ -6,8 +6,6 @@
 #include <cmath>
 #include <random>
 
-#include "base/usage_error.h"
-
 namespace sadam::lab {
 namespace {
 

@@ -4,9 +4,8 @@
 #include <limits>
 
 #include "nn/resnet18.h"
-#include "nn/weights/pth.h"
 #include "nn/weights/pth_builder.h"
-#include "nn/weights/safetensors.h"
+#include "nn/weights/tensor_file.h"
 #include "support/find_tensor.h"
 #include "support/models.h"
 

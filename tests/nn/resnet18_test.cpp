@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "nn/load_weights.h"
-#include "nn/weights/read_weights.h"
+#include "nn/weights/tensor_file.h"
 #include "support/models.h"
 
 namespace sadam::nn {

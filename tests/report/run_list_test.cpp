@@ -184,7 +184,7 @@ TEST_F(RunListTest, ListsTheOthersBesideADamagedRun) {
   const auto list = list_runs({root_, {}, "", false});
   EXPECT_EQ(list.brief.rows.size(), 3U);
   EXPECT_EQ(list.brief.rows[0][1].text, "damaged");
-  EXPECT_EQ(list.damaged, 1U);
+  EXPECT_EQ(list.unread, 1U);
   ASSERT_EQ(list.problems.size(), 1U);
 }
 
@@ -194,7 +194,7 @@ TEST_F(RunListTest, IsSilentAboutDamageThatWasNotAskedFor) {
   EXPECT_TRUE(list_runs(where({"optimizer.name=sadam"})).problems.empty());
   // Without a recipe nobody can tell.
   append(paths("a").recipe(), "[");
-  EXPECT_EQ(list_runs(where({"optimizer.name=sadam"})).damaged, 1U);
+  EXPECT_EQ(list_runs(where({"optimizer.name=sadam"})).unread, 1U);
 }
 
 TEST_F(RunListTest, AKilledRunIsAProblemButNotDamage) {
@@ -202,7 +202,7 @@ TEST_F(RunListTest, AKilledRunIsAProblemButNotDamage) {
   append(paths("c").events(), "{");
   const auto list = list_runs({root_, {}, "", false});
   EXPECT_EQ(list.problems.size(), 1U);
-  EXPECT_EQ(list.damaged, 0U);
+  EXPECT_EQ(list.unread, 0U);
 }
 
 TEST_F(RunListTest, GivesProgramsEveryResultAndEveryField) {

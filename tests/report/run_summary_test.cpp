@@ -236,6 +236,17 @@ TEST_F(RunSummaryTest, NamesADamagedRecipe) {
   EXPECT_NE(run.problem.find("run.toml"), std::string::npos) << run.problem;
 }
 
+// As a newer version may leave it.
+TEST_F(RunSummaryTest, ARunWithAValueThatThisVersionDoesNotKnowIsUnknownAndNotDamaged) {
+  write_run(paths("a"), recipe_with({}), {0.1});
+  for (const char* line : {"optimizer.name = \"lion\"\n", "optimizer.memory = 3\n"}) {
+    std::ofstream(paths("a").recipe()) << line;
+    const auto run = summarise(paths("a"), "a");
+    EXPECT_EQ(run.state, RunState::unknown) << line;
+    EXPECT_TRUE(says(run.problem, "run.toml:1: "));
+  }
+}
+
 TEST_F(RunSummaryTest, ConvergenceIsTheTrainingTimeOfTheFirstEpochThatReachesIt) {
   write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.10, 0.30, 0.40});
   const auto run = summarise(paths("a"), "a");

@@ -9,9 +9,12 @@
 
 #include "base/usage_error.h"
 #include "support/refusal.h"
+#include "train/recipe/fields.h"
 
 namespace sadam::reproduce {
 namespace {
+
+using sadam::testing::refusal;
 
 const PlannedRun* find_run(const Plan& plan, const std::string& folder) {
   const auto found = std::find_if(plan.runs.begin(), plan.runs.end(),
@@ -228,16 +231,16 @@ TEST(Plan, QuickIsRefusedOfATableThatDoesNotSayWhatItChanges) {
 
 TEST(Plan, RemarksAreAboutWhatIsShown) {
   constexpr const char* about_cifar100 = "CIFAR-100 script";
-  constexpr const char* about_numbers = "one number a cell";
+  constexpr const char* kAboutNumbers = "one number a cell";
   Request request;
   EXPECT_TRUE(has_difference(make_plan(find_table("table1"), request), about_cifar100));
   request.only = {"imagewoof"};
   EXPECT_FALSE(has_difference(make_plan(find_table("table1"), request), about_cifar100));
-  EXPECT_TRUE(has_difference(make_plan(find_table("table1"), request), about_numbers));
+  EXPECT_TRUE(has_difference(make_plan(find_table("table1"), request), kAboutNumbers));
   Request quick;
   quick.quick = true;
   EXPECT_FALSE(has_difference(make_plan(find_table("table1"), quick), about_cifar100));
-  EXPECT_FALSE(has_difference(make_plan(find_table("table1"), quick), about_numbers));
+  EXPECT_FALSE(has_difference(make_plan(find_table("table1"), quick), kAboutNumbers));
   const auto own = read_table(std::string(kOwnTable) + "[table.quick]\n", "own", "own.toml");
   EXPECT_TRUE(has_difference(make_plan(own, quick), "by me"));
 }

@@ -82,7 +82,7 @@ TEST(Sweep, ValuesThatLookAlikeAsFileNamesStayApart) {
 
 TEST(Sweep, MistakesNameTheCombination) {
   EXPECT_TRUE(says(why_not({"optimizer.lr=1e-3,0.001"}), "optimizer.lr=0.001: this run is asked for twice"));
-  EXPECT_TRUE(says(why_not({"optimizer.lr=1e-3,abc"}), "--set optimizer.lr: optimizer.lr is the text 'abc'"));
+  EXPECT_TRUE(says(why_not({"optimizer.lr=1e-3,abc"}), "--set: optimizer.lr is the text 'abc'"));
   EXPECT_TRUE(says(why_not({"optimizer.lr=1e-3,"}), "nothing between two commas"));
   EXPECT_TRUE(says(why_not({"seed=3-1"}), "--set seed: the range '3-1' ends before it begins"));
   EXPECT_TRUE(says(why_not({"seed=1,1"}), "--set seed: seed 1 is given twice"));

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <sstream>
 
 #include "train/progress.h"
 #include "train/record/events.h"

@@ -1,6 +1,5 @@
 // What a run keeps beside its last checkpoint: the one before it, and that of the best epoch.
 #include <gtest/gtest.h>
-#include <sadam/error.h>
 
 #include <algorithm>
 #include <cstring>

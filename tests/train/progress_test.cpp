@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <memory>

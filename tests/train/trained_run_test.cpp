@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/usage_error.h"
-#include "nn/weights/safetensors.h"
+#include "nn/weights/tensor_file.h"
 #include "support/refusal.h"
 #include "support/temporary_folder.h"
 #include "train/recipe/source.h"

@@ -1,7 +1,6 @@
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>
-#include <sadam/error.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +9,7 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "nn/weights/read_weights.h"
+#include "nn/weights/tensor_file.h"
 #include "support/refusal.h"
 #include "support/small_runs.h"
 #include "support/temporary_folder.h"

@@ -1,8 +1,6 @@
 // The CPU's kernels by name, for the table in table.cpp; all others take them from there.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/kernels.h"
 
 namespace sadam::kernels {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>

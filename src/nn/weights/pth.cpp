@@ -1,4 +1,4 @@
-#include "nn/weights/pth.h"
+#include "nn/weights/tensor_file.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "nn/weights/read_weights.h"
+#include "nn/weights/tensor_file.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,6 @@
 
 #include "base/file.h"
 #include "nn/weights/bytes.h"
-#include "nn/weights/pth.h"
-#include "nn/weights/safetensors.h"
 
 namespace sadam::weights {
 

@@ -1,4 +1,4 @@
-#include "nn/weights/safetensors.h"
+#include "nn/weights/tensor_file.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -189,14 +189,15 @@ void check_layout(const Header& header, std::uint64_t data_size) {
   });
   std::uint64_t position = 0;
   for (const auto* tensor : order) {
-    const auto label = fmt::format("the tensor {}", in_quotes(tensor->name));
-    if (tensor->end < tensor->begin) throw Error(label + " ends before it begins");
-    if (tensor->end > data_size) throw Error(label + " reaches past the end of the file");
-    if (tensor->begin < position) throw Error(label + " overlaps another tensor");
-    if (tensor->begin > position) throw Error("there are unused bytes before " + label);
-    if (byte_count(tensor->shape, tensor->dtype) != tensor->end - tensor->begin) {
-      throw Error(label + " has a shape that does not fit its bytes");
-    }
+    const auto refuse = [&](std::string_view sentence) {
+      throw Error(fmt::format("the tensor {} {}", in_quotes(tensor->name), sentence));
+    };
+    if (tensor->end < tensor->begin) refuse("ends before it begins");
+    if (tensor->end > data_size) refuse("reaches past the end of the file");
+    if (tensor->begin < position) refuse("overlaps another tensor");
+    if (tensor->begin > position) refuse("has unused bytes before it");
+    if (byte_count(tensor->shape, tensor->dtype) != tensor->end - tensor->begin)
+      refuse("has a shape that does not fit its bytes");
     position = tensor->end;
   }
   if (position != data_size) throw Error("there are unused bytes after the last tensor");

@@ -1,9 +1,10 @@
-// What a weight file holds, whatever its format: named tensors as plain bytes. No libtorch here, so that the
-// readers can be fuzzed.
+// Weight files: what one holds whatever its format, named tensors as plain bytes, and how it is read and
+// written. No libtorch here, so that the readers can be fuzzed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -74,5 +75,33 @@ float bfloat16_to_float32(std::uint16_t bits);
 /// The elements of a float16, bfloat16, float32 or float64 tensor; the last is rounded to nearest. Any other
 /// type is refused: it holds counts, not weights.
 std::vector<float> to_float32(const Tensor& tensor);
+
+// ---- the formats ------------------------------------------------------------------------------------------
+
+/// A safetensors file: eight bytes of header length, a JSON header, then the elements of all tensors, without
+/// gap or overlap. The tensors point into `file`, which must outlive them. Throws an Error that says what is
+/// wrong with the file.
+TensorFile read_safetensors(std::span<const std::byte> file);
+
+/// The bytes of a safetensors file. Wider elements are laid out first, so that all are aligned; otherwise the
+/// order is kept. Throws an Error for a name that is used twice or is not UTF-8, and for bytes that do not
+/// fit the shape.
+std::vector<std::byte> write_safetensors(std::span<const Tensor> tensors,
+                                         const std::map<std::string, std::string>& metadata = {});
+
+/// Does the file begin like a .pth file, in the zip layout of torch 1.6 and later or the layout before that?
+bool looks_like_pth(std::span<const std::byte> file);
+
+/// A .pth or .pt file: a state dict as torch.save writes it, in either layout. Tensors point into `file`,
+/// which must outlive them, or into `TensorFile::owned`. Throws an Error that says what is wrong with the
+/// file, or what it asks for that is not a dict of tensors; nothing in the file is ever executed. A build
+/// without libarchive refuses the zip layout.
+TensorFile read_pth(std::span<const std::byte> file);
+
+/// safetensors or .pth, told apart by content and not by the file's name.
+TensorFile read_weights(std::span<const std::byte> file);
+
+/// The same for a file, which the result owns. The sentence of every Error names the path.
+TensorFile read_weights(const std::filesystem::path& path);
 
 }  // namespace sadam::weights

@@ -16,7 +16,9 @@ namespace {
 
 [[noreturn]] void refuse(const Entry& entry, std::string_view sentence) {
   const bool has_end = sentence.ends_with('?') || sentence.ends_with('.');
-  throw UsageError(fmt::format("{}: {}{}", entry.where, sentence, has_end ? "" : "."));
+  // The sentence names the field already.
+  const auto where = entry.where.starts_with("--set ") ? std::string("--set") : entry.where;
+  throw UsageError(fmt::format("{}: {}{}", where, sentence, has_end ? "" : "."));
 }
 
 std::vector<std::string> keys_of(std::string_view table) {
@@ -122,11 +124,7 @@ class Assignment {
     if (text.empty() && !std::get<AnyText>(row_.allowed).may_be_empty)
       refuse(entry_, fmt::format("{} is empty; leave it out for {}", row_.name(), standard()));
     // Names of files cannot hold all of them, and in a table they would break the lines.
-    const auto is_control = [](char letter) {
-      const auto code = static_cast<unsigned char>(letter);
-      return code < 0x20 || code == 0x7f;
-    };
-    if (std::any_of(text.begin(), text.end(), is_control))
+    if (base::printable(text) != text)
       refuse(entry_, fmt::format("{} is {}, which has a control character in it; take it out", row_.name(),
                                  base::in_quotes(text)));
   }

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "base/text.h"
+
 namespace sadam::train {
 namespace {
 
@@ -154,18 +156,9 @@ std::string describe_numbers(const Numbers& range) {
   const auto low = digits_of(range.low);
   const auto high = digits_of(range.high);
   const bool bounded = range.high != std::numeric_limits<double>::infinity();
-  if (bounded && range.with_low && range.with_high) return low + " to " + high;
-  const auto from = (range.with_low ? "at least " : "above ") + low;
-  return bounded ? from + " and " + (range.with_high ? "at most " : "below ") + high : from;
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string list;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) list += i + 1 == names.size() ? " or " : ", ";
-    list += names[i];
-  }
-  return list;
+  if (bounded && range.with_low && range.with_high) return fmt::format("{} to {}", low, high);
+  const auto from = fmt::format("{} {}", range.with_low ? "at least" : "above", low);
+  return bounded ? fmt::format("{} and {} {}", from, range.with_high ? "at most" : "below", high) : from;
 }
 
 /// A float of TOML: without a point or an exponent it would be an integer, which may not fit.
@@ -196,7 +189,7 @@ struct DescribeAllowed {
   std::string operator()(const AnyText& text) const {
     return text.may_be_empty ? "any text" : "any text but none";
   }
-  std::string operator()(const OneOf& choice) const { return listed(choice.names); }
+  std::string operator()(const OneOf& choice) const { return base::alternatives(choice.names); }
   std::string operator()(const Integers& range) const {
     if (range.most == std::numeric_limits<std::int64_t>::max())
       return fmt::format("at least {}", range.least);

@@ -4,7 +4,6 @@
 #include <sadam/error.h>
 
 #include <algorithm>
-#include <span>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -134,11 +133,15 @@ Recipe recipe_of(const RunPaths& paths) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   // It would be read as the default recipe, which is hardly what was trained.
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
-    throw Error(
-        paths.recipe().string() +
-        " is empty, so nothing says what the run was told: put its recipe back, or start the run anew.");
+    throw Error(fmt::format(
+        "{} is empty, so nothing says what the run was told: put its recipe back, or start the run anew.",
+        paths.recipe().string()));
   RecipeSource source;
-  source.add_text(text, paths.recipe().string());
+  try {
+    source.add_text(text, paths.recipe().string());
+  } catch (const UsageError& error) {
+    throw Error(error.what());  // the program wrote it, so it is damaged
+  }
   return source.resolve();
 }
 

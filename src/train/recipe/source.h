@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "train/recipe/fields.h"
 #include "train/recipe/recipe.h"
@@ -43,8 +42,8 @@ class RecipeSource {
   std::unique_ptr<Layers> layers_;
 };
 
-/// The recipe of a run that was begun, from its folder. Throws an Error for a run.toml that is not there, or
-/// empty, and a UsageError for one that is no recipe.
+/// The recipe of a run that was begun, from its folder. Throws an Error for a run.toml that is not there,
+/// empty or no TOML, and a UsageError for one with a field or value that this program does not know.
 Recipe recipe_of(const RunPaths& paths);
 
 /// Starts from `name` and `preset`, which are valid: what an optimizer's fields are before any of them is

@@ -240,7 +240,9 @@ class Flattener {
 };
 
 struct DescribeValue {
-  std::string operator()(const std::string& text) const { return "the text " + base::in_quotes(text); }
+  std::string operator()(const std::string& text) const {
+    return fmt::format("the text {}", base::in_quotes(text));
+  }
   std::string operator()(std::int64_t integer) const { return fmt::format("the integer {}", integer); }
   std::string operator()(double number) const { return fmt::format("the number {}", number); }
   std::string operator()(bool flag) const { return flag ? "true" : "false"; }

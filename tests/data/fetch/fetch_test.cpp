@@ -5,8 +5,6 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 
-#include <csignal>
-
 #include "base/file.h"
 #include "data/fetch/fetch_fixture.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cuda/device_array.h"
-#include "kernels/direction.h"
+#include "kernels/direction_element.h"
 #include "kernels/kernels.h"
 
 namespace sadam::kernels::cuda {
@@ -21,12 +21,8 @@ struct FusedMath : ScalarMath<Type> {
 
 template <class T>
 T element_on_host(const DirectionKey& key, Distribution distribution, std::uint64_t e) {
-  if (distribution == Distribution::rademacher) return rademacher_element<T>(key, e);
-  const auto block = e / kNormalTile * (2 * kTileBlocks) + e % kTileBlocks;
-  const auto j = e % kNormalTile / (2 * kTileBlocks);
-  const auto pair =
-      normal_pair<FusedMath<T>>(direction_word(key, block, j), direction_word(key, block + kTileBlocks, j));
-  return e / kTileBlocks % 2 == 0 ? pair.z0 : pair.z1;
+  return distribution == Distribution::rademacher ? rademacher_element<T>(key, e)
+                                                  : normal_element<T, FusedMath<T>>(key, e);
 }
 
 /// Where in a direction tests begin: at a tile, inside one, and where block numbers need more than 32 bits;

@@ -194,29 +194,29 @@ TEST(CudaFinishStep, GoesAroundTheRingAsTheHostDoes) {
 
 // Some hundred groups and parameters: more than the block has threads.
 TEST(CudaFinishStep, ReachesEveryGroupAndParameter) {
-  constexpr std::int64_t groups = 300, count = 700;
+  constexpr std::int64_t kGroups = 300, kCount = 700;
   std::vector<GroupRule> rules;
-  for (std::int64_t g = 0; g < groups; ++g) rules.push_back(step_rule(g));
-  std::vector<ParameterNumbers> parameters(count);
+  for (std::int64_t g = 0; g < kGroups; ++g) rules.push_back(step_rule(g));
+  std::vector<ParameterNumbers> parameters(kCount);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    parameters[i].group = static_cast<std::int64_t>(i) % groups;
+    parameters[i].group = static_cast<std::int64_t>(i) % kGroups;
     parameters[i].trained = 1;
   }
   StepArrays some({1.4, 1.55});
   some.rules = rules;
   some.parameters = parameters;
-  some.memory.assign(groups, {0.25, 0.9});
-  some.records.assign(static_cast<std::size_t>(3 * (kRecordHead + 4 + 2 * groups)), -1);
+  some.memory.assign(kGroups, {0.25, 0.9});
+  some.records.assign(static_cast<std::size_t>(3 * (kRecordHead + 4 + 2 * kGroups)), -1);
   auto round = some.round();
-  round.end_group = groups;
+  round.end_group = kGroups;
   StepOnGpu on_gpu(some);
-  cuda_kernels().start_step({state_of(on_gpu, groups, count, 3, 2), {}});
-  cpu_kernels().start_step({state_of(some, groups, count, 3, 2), {}});
+  cuda_kernels().start_step({state_of(on_gpu, kGroups, kCount, 3, 2), {}});
+  cpu_kernels().start_step({state_of(some, kGroups, kCount, 3, 2), {}});
   expect_same(on_gpu, some);
-  cuda_kernels().finish_step({round, state_of(on_gpu, groups, count, 3, 2), {}});
-  cpu_kernels().finish_step({round, state_of(some, groups, count, 3, 2), {}});
+  cuda_kernels().finish_step({round, state_of(on_gpu, kGroups, kCount, 3, 2), {}});
+  cpu_kernels().finish_step({round, state_of(some, kGroups, kCount, 3, 2), {}});
   expect_same(on_gpu, some);
-  EXPECT_EQ(some.parameters[count - 1].t, 1);
+  EXPECT_EQ(some.parameters[kCount - 1].t, 1);
 }
 
 TEST(CudaStartStep, ClearsAndPreparesAsTheHostDoes) {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "nn/weights/pth.h"
 #include "nn/weights/refusal.h"
+#include "nn/weights/tensor_file.h"
 
 namespace sadam::weights {
 namespace {

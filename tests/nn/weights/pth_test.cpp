@@ -1,5 +1,4 @@
 // Files that torch.save wrote (fixtures/, torch 1.13) and files built by hand as other versions write them.
-#include "nn/weights/pth.h"
 #include "support/find_tensor.h"
 
 #include <gtest/gtest.h>

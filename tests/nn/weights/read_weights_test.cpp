@@ -1,11 +1,9 @@
-#include "nn/weights/read_weights.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "nn/weights/refusal.h"
-#include "nn/weights/safetensors.h"
 #include "nn/weights/tensor_file.h"
 #include "support/temporary_folder.h"
 

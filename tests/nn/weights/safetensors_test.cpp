@@ -1,4 +1,3 @@
-#include "nn/weights/safetensors.h"
 #include "support/find_tensor.h"
 
 #include <gtest/gtest.h>

@@ -204,9 +204,9 @@ TEST(RecipeSource, WhatARunWritesAboutItselfIsPassedOver) {
 }
 
 TEST(RecipeSource, TablesOfOthersArePassedOverOnlyIfToldSo) {
-  constexpr auto text = "[table]\nname = 'table1'\n[[cell]]\nset = {a = 1}\n[[cell]]\n[train]\nepochs = 7\n";
+  constexpr auto kText = "[table]\nname = 'table1'\n[[cell]]\nset = {a = 1}\n[[cell]]\n[train]\nepochs = 7\n";
   RecipeSource source;
-  source.add_text(text, "table1.toml");
+  source.add_text(kText, "table1.toml");
   EXPECT_TRUE(sadam::testing::says(sadam::testing::refusal([&] { source.resolve(); }), "[table]"));
   source.ignore("table");
   EXPECT_TRUE(sadam::testing::says(sadam::testing::refusal([&] { source.resolve(); }), "'cell'"));

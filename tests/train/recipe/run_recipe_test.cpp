@@ -25,6 +25,8 @@ TEST(RecipeOfARun, IsWhatItsFileSaysAndNothingElseIsTakenForOne) {
     write_text(paths.recipe(), empty);
     EXPECT_TRUE(says(refusal([&] { recipe_of(paths); }), paths.recipe().string() + " is empty"));
   }
+  write_text(paths.recipe(), "seed = \n");
+  EXPECT_TRUE(says(refusal<Error>([&] { recipe_of(paths); }), paths.recipe().string() + ":1"));
   write_text(paths.recipe(), "seeed = 7\n");
   EXPECT_TRUE(says(refusal<UsageError>([&] { recipe_of(paths); }), paths.recipe().string() + ":1"));
 }

@@ -1,19 +1,23 @@
-// What several runs of one recipe say together.
+// What several numbers say together.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "base/quantities.h"
-#include "base/ranks.h"
 
-namespace sadam::report {
+namespace sadam::base {
+
+/// What lies within so many standard errors lies within the 95 % interval.
+inline constexpr double kZ95 = 1.959964;
 
 /// NaN for no values.
 inline double mean(std::span<const double> values) {
@@ -54,13 +58,28 @@ requires std::is_invocable_r_v<std::string, Format, double> std::string with_dev
   if (values.empty()) return "–";
   std::string text = format(mean(values));
   if (const auto spread = deviation(values); spread && std::isfinite(*spread))
-    text += " ± " + format(*spread);
+    text += fmt::format(" ± {}", format(*spread));
   return text;
 }
 
 /// "15.96 ± 0.29", with so many digits after the point.
 inline std::string with_deviation(std::span<const double> values, int digits) {
-  return with_deviation(values, [digits](double value) { return base::decimal(value, digits); });
+  return with_deviation(values, [digits](double value) { return decimal(value, digits); });
+}
+
+/// From 1; equal numbers share the mean of their ranks.
+inline std::vector<double> ranks_of(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t end = i;
+    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+    const double shared = static_cast<double>(i + 1 + end) / 2;
+    for (; i < end; ++i) ranks[order[i]] = shared;
+  }
+  return ranks;
 }
 
 /// Spearman's rank correlation, with an interval that holds the true one in 95 of 100 cases (Bonett and
@@ -73,8 +92,8 @@ struct RankCorrelation {
 
 /// Of pairs (xᵢ, yᵢ), at least 4. Equal numbers share their rank.
 inline RankCorrelation rank_correlation(std::span<const double> x, std::span<const double> y) {
-  const auto a = base::ranks_of(x);
-  const auto b = base::ranks_of(y);
+  const auto a = ranks_of(x);
+  const auto b = ranks_of(y);
   const double middle = mean(a);
   double both = 0;
   double of_a = 0;
@@ -90,8 +109,8 @@ inline RankCorrelation rank_correlation(std::span<const double> x, std::span<con
   const auto n = static_cast<double>(a.size());
   const double nearest = 1 - 12 / (n * (n * n - 1));
   const double inside = std::clamp(r, -nearest, nearest);
-  const double width = 1.959964 * std::sqrt((1 + r * r / 2) / (n - 3));
+  const double width = kZ95 * std::sqrt((1 + r * r / 2) / (n - 3));
   return {r, std::tanh(std::atanh(inside) - width), std::tanh(std::atanh(inside) + width)};
 }
 
-}  // namespace sadam::report
+}  // namespace sadam::base

@@ -1,4 +1,4 @@
-#include "report/statistics.h"
+#include "base/statistics.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace sadam::report {
+namespace sadam::base {
 namespace {
 
 TEST(Statistics, DividesByOneLessThanTheCount) {
@@ -73,4 +73,4 @@ TEST(RankCorrelation, ItsIntervalHoldsTheTrueOneAboutAsOftenAsItSays) {
 }
 
 }  // namespace
-}  // namespace sadam::report
+}  // namespace sadam::base
