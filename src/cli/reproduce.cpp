@@ -47,6 +47,7 @@ paper lacks. Run it again to see the table: nothing is trained twice.
   rivals   ours: SAM, AdaBound, averages and others, at equal epochs and time
   brakes   ours: the search for a better brake
   part-of-batch  ours: probes on a quarter of the batch
+  final-check  ours: what brakes found, on fresh seeds
   curves   accuracy and loss by epoch
   figures  Figures 1 to 3: paths on a function with kinks, Clarke's
            subdifferential (figure1, figure1-valley, figure2, figure3)
@@ -144,7 +145,7 @@ void add_reproduce(CLI::App& app) {
   auto& command = add_command(app, "reproduce", kReproduceHelp);
   command
       .add_option("table", arguments->table,
-                  "table1 to table5, learning-rates, rivals, brakes, part-of-batch, curves, figures, or a TOML file")
+                  "table1 to table5, learning-rates, rivals, brakes, part-of-batch, final-check, curves, figures, or a TOML file")
       ->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");
