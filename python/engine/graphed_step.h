@@ -46,6 +46,10 @@ class Graphed {
       optimizer_.finish_step();
       return loss;
     }
+    for (const auto& tensor : weights)
+      if (tensor.device() != device)
+        throw Error("GraphedStep: a parameter of the module is on " + tensor.device().str() +
+                    " and the optimizer's are on " + device.str() + ": move the whole module to one device.");
     std::unordered_set<const void*> known;
     for (const auto& buffer : problem.buffers) known.insert(buffer.unsafeGetTensorImpl());
     for (const auto* const tensors : {&weights, &problem.parameters})

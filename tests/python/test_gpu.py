@@ -59,6 +59,14 @@ def test_a_scheduler_reaches_a_captured_step():
     assert step.is_captured and same_bits(before, [parameter.detach() for parameter in model.parameters()])
 
 
+def test_a_module_on_two_devices_is_not_captured():
+    model, x, y = small()
+    optimizer = sadam.SAdam(model[0], lr=0.01)
+    model[3].cpu()
+    step = sadam.GraphedStep(optimizer, lambda x, y: F.cross_entropy(model(x), y), model)
+    assert "one device" in refusal(ValueError, lambda: step(x, y))
+
+
 def test_a_real_grad_scaler(on_gpu):
     optimizer = sadam.SAdam(on_gpu.model, lr=0.01)
     scaler = torch.cuda.amp.GradScaler(init_scale=256.0)
