@@ -24,7 +24,7 @@ SKIPPED = build/$(PRESET)/Testing/Temporary/LastTestsDisabled.log
 # What is left out, and why, is said at configuration.
 say = grep "^sadam: " build/configure-$(1).notes || true
 
-.PHONY: help deps demo test gpu-test fuzz bench gpu-bench install format tidy clean
+.PHONY: help deps demo test python gpu-test fuzz bench gpu-bench install format tidy clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 18
@@ -39,6 +39,7 @@ demo: deps ## build, then redo a small version of the paper's first table, about
 	@rm -rf build/demo && build/$(PRESET)/src/cli/sadam reproduce table1 --quick --root build/demo
 
 test: deps ## build and run all tests, then the sanitizer builds and a few seconds of fuzzing
+	@scripts/install-deps --python
 	@$(call configure,release)
 	@$(call build,release)
 	@ctest --preset release --parallel $(JOBS)
@@ -48,6 +49,13 @@ test: deps ## build and run all tests, then the sanitizer builds and a few secon
 	@$(call build,asan,--target kernels_test step_test base_test data_test nn_kernels_test)
 	@ctest --preset asan --parallel $(JOBS)
 	@$(call fuzz,5)
+
+python: deps ## build the Python package as a wheel, test it in an environment of its own (build/python)
+	@scripts/install-deps --python
+	@$(call configure,release,-DSADAM_BUILD_PYTHON=ON)
+	@$(call build,release,--target sadam_python_engine python_twin)
+	@scripts/test-python /usr/bin/python3 $(CURDIR)/build/python $(CURDIR)/build/release $(CURDIR)/build/release/tests/python/python_twin
+	@ls build/python/dist/*.whl
 
 gpu-test: deps ## build and run the tests that need a GPU (PREFIX_PATH=... for a libtorch with CUDA)
 	@$(call configure,$(PRESET),$(GIVEN))
@@ -60,7 +68,7 @@ fuzz: deps ## fuzz every reader of outside bytes for FUZZ_SECONDS (default 600)
 	@$(call fuzz,$(FUZZ_SECONDS))
 
 bench: deps ## build and run the benchmarks
-	@scripts/install-deps --bench
+	@scripts/install-deps --python
 	@$(call configure,release)
 	@$(call say,release)
 	@$(call build,release,--target bench)

@@ -111,8 +111,13 @@ class Optimizer : public torch::optim::Optimizer {
   /// The parameters of a module, tied ones once, as one group. Refuses unsuitable ones by name.
   static std::vector<torch::optim::OptimizerParamGroup> groups_of(const torch::nn::Module& module);
 
+  /// Refuses an unsuitable parameter by its name.
+  static void check_parameter(const std::string& name, const torch::Tensor& parameter);
+
   /// Takes the module's parameter names, for messages, and protects its buffers.
   void adopt(const torch::nn::Module& module);
+  /// Takes the name of one parameter, for messages.
+  void set_name(const torch::Tensor& parameter, const std::string& name);
 
   // ---- what each optimizer says of itself ----
   /// "SAdam".
@@ -147,6 +152,8 @@ class Optimizer : public torch::optim::Optimizer {
   void fetch_states() const;
   /// What follows a step: on the CPU its numbers are there at once.
   void after_step() const;
+  /// Starts from these counts and what each group remembers, as after a load.
+  void restore(const Totals& totals, std::vector<kernels::GroupMemory> memory);
   step::Engine& engine() const;
 
  private:

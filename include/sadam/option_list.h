@@ -82,7 +82,7 @@ inline constexpr double kProxLearningRate = 1e-2;
 
 /// Of every optimizer as a whole. A recipe has one seed for everything, so this is not a field of its own there.
 #define SADAM_SEED_OPTION(OPTION)                                                                            \
-  OPTION(std::uint64_t, seed, 0, kAtLeastZero, "Seeds the directions; torch::manual_seed does not reach it")
+  OPTION(std::uint64_t, seed, 0, kAtLeastZero, "Seeds the directions; manual_seed does not reach it")
 
 /// Of AdamW and Prox-SGD as a whole: one evaluation serves all groups.
 #define SADAM_GRADIENT_OPTIONS(OPTION)                                                                       \

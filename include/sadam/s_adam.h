@@ -77,6 +77,8 @@ class SAdam : public OptimizerOf<SAdamOptions, SAdamParamState> {
   void save(torch::serialize::OutputArchive& archive) const override;
 
  protected:
+  /// What each group remembers from step to step; waits.
+  std::vector<kernels::GroupMemory> memory() const;
   std::vector<kernels::GroupMemory> accept(
       torch::serialize::InputArchive& archive, torch::optim::OptimizerOptions& defaults,
       const std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& options) const override;

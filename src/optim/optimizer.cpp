@@ -34,9 +34,12 @@ step::Engine& Optimizer::engine() const {
 }
 
 void Optimizer::adopt(const torch::nn::Module& module) {
-  for (const auto& entry : module.named_parameters())
-    names_[entry.value().unsafeGetTensorImpl()] = entry.key();
+  for (const auto& entry : module.named_parameters()) set_name(entry.value(), entry.key());
   protect(module.buffers());
+}
+
+void Optimizer::set_name(const torch::Tensor& parameter, const std::string& name) {
+  names_[parameter.unsafeGetTensorImpl()] = name;
 }
 
 void Optimizer::protect(const std::vector<torch::Tensor>& buffers) {
@@ -247,6 +250,10 @@ void Optimizer::load(InputArchive& archive) {
     for (std::size_t i = 0; i < param_groups()[g].params().size(); ++i)
       if (states[g][i]) state()[optim::state_key(param_groups()[g].params()[i])] = std::move(states[g][i]);
   }
+  restore(totals, std::move(memory));
+}
+
+void Optimizer::restore(const Totals& totals, std::vector<kernels::GroupMemory> memory) {
   engine().restore(totals, std::move(memory));
   next_warning_ = 1;
   while (next_warning_ <= totals.skipped) next_warning_ *= 10;

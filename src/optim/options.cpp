@@ -99,13 +99,12 @@ void optim::check_against(const SAdamOptions& options, const SAdamOptions& whole
                 " belongs to the optimizer, since one probe serves all groups: set it in the options given "
                 "to SAdam.");
   if (&options == &whole && !whole.source() && !go_together(whole.directions(), whole.statistic()))
-    throw Error(
-        "directions 'step' goes with the statistic 'residual' only: add "
-        ".statistic(sadam::Statistic::residual).");
+    throw Error("directions 'step' goes with the statistic 'residual' only: set the statistic to it.");
   if (options.brake() == Brake::held && (whole.directions() != Directions::step || whole.source()))
-    throw Error(where +
-                "the brake 'held' steers by a probe along the step: add .directions(sadam::Directions::step) "
-                "and .statistic(sadam::Statistic::residual).");
+    throw Error(
+        where +
+        "the brake 'held' steers by a probe along the step: set directions to 'step' and the statistic "
+        "to 'residual'.");
 }
 
 #define SADAM_SET(name, value) options.name(value);

@@ -30,13 +30,13 @@ std::string fault_of(const at::Tensor& tensor) {
     fault << "is undefined: pass only tensors that exist";
   } else if (tensor.layout() != at::kStrided) {
     fault << "is " << (tensor.is_sparse() ? "sparse" : "not a plain tensor")
-          << ": sadam works on dense parameters (an embedding needs sparse(false))";
+          << ": sadam works on dense parameters (switch off the sparse gradients of an embedding)";
   } else if (tensor.is_complex()) {
-    fault << "is complex: optimise torch::view_as_real of it instead";
+    fault << "is complex: optimise its view_as_real instead";
   } else if (tensor.scalar_type() != at::kFloat && tensor.scalar_type() != at::kDouble) {
     fault << "is of type " << tensor.scalar_type()
-          << ": sadam works on float32 and float64 (keep the weights in float32, for instance with "
-             "model->to(torch::kFloat32))";
+          << ": sadam works on float32 and float64 (keep the weights in one of them, and let autocast "
+             "compute in less)";
   } else if (!tensor.is_leaf()) {
     fault << "is the result of an operation: pass the leaf tensors that the model registered";
   } else if (!tensor.device().is_cpu() && !(tensor.is_cuda() && step::built_with_cuda())) {
@@ -50,12 +50,16 @@ std::string fault_of(const at::Tensor& tensor) {
 
 }  // namespace
 
+void Optimizer::check_parameter(const std::string& name, const at::Tensor& parameter) {
+  const auto fault = fault_of(parameter);
+  if (!fault.empty()) throw Error("parameter '" + name + "' " + fault + ".");
+}
+
 std::vector<OptimizerParamGroup> Optimizer::groups_of(const torch::nn::Module& module) {
   std::vector<at::Tensor> parameters;
   std::unordered_set<const void*> seen;
   for (const auto& entry : module.named_parameters()) {
-    const auto fault = fault_of(entry.value());
-    if (!fault.empty()) throw Error("parameter '" + entry.key() + "' " + fault + ".");
+    check_parameter(entry.key(), entry.value());
     if (seen.insert(entry.value().unsafeGetTensorImpl()).second) parameters.push_back(entry.value());
   }
   if (parameters.empty())

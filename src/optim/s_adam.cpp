@@ -70,15 +70,19 @@ void SAdam::step(double brake) { step(Brakes{0, std::vector<double>(param_groups
 
 // ---- files ------------------------------------------------------------------------------------------------
 
+std::vector<kernels::GroupMemory> SAdam::memory() const {
+  auto known = engine().memory();
+  const bool common = !known.empty() && !whole().group_by_group();
+  known.resize(param_groups().size(), common ? known.back() : kernels::GroupMemory());
+  return known;
+}
+
 void SAdam::save(OutputArchive& archive) const {
   Optimizer::save(archive);
   archive.write("has_source", c10::IValue(static_cast<bool>(whole().source())));
-  auto memory = engine().memory();
-  const bool common = !memory.empty() && !whole().group_by_group();
-  memory.resize(param_groups().size(), common ? memory.back() : kernels::GroupMemory());
   std::vector<double> lgi;
   std::vector<double> brakes;
-  for (const auto& of_group : memory) {
+  for (const auto& of_group : memory()) {
     lgi.push_back(of_group.lgi);
     brakes.push_back(of_group.brake);
   }

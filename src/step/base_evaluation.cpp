@@ -149,7 +149,7 @@ void Engine::check_gradients(const Problem& problem) {
     if (!gradient.defined()) continue;
     if (gradient.layout() != at::kStrided)
       throw Error("the gradient of " + problem.name_of(item) +
-                  " is sparse: sadam works on dense gradients (an embedding needs sparse(false)).");
+                  " is sparse: sadam works on dense gradients (switch off those of an embedding).");
     if (gradient.scalar_type() != item.parameter.scalar_type() ||
         gradient.sizes() != item.parameter.sizes() || gradient.device() != item.parameter.device())
       throw Error("the gradient of " + problem.name_of(item) +
@@ -173,7 +173,7 @@ void Engine::check_before_probe(const Problem& problem, const Request& request, 
   if (problem.plan->group_by_group && problem.rules.size() > 1)
     throw Error(caller +
                 ": with group_by_group (as in reference()) and several groups, probes and updates take "
-                "turns: use step(closure), or switch it off with .group_by_group(false).");
+                "turns: use step(closure), or switch group_by_group off.");
   if (loss.defined()) check_loss(loss, request.caller);
   if (problem.plan->wants_slopes() && !has_gradients(problem.parameters))
     throw Error(caller + ": the statistic '" + name_of(problem.plan->statistic) +

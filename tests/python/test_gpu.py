@@ -1,0 +1,152 @@
+"""What needs a GPU."""
+
+import io
+
+import pytest
+import torch
+
+import sadam
+from conftest import Task, refusal, same_bits
+
+F = torch.nn.functional
+pytestmark = pytest.mark.skipif(
+    not (torch.cuda.is_available() and sadam.with_cuda), reason="there is no GPU here, or no CUDA in this build"
+)
+
+
+@pytest.fixture
+def on_gpu():
+    task = Task()
+    task.model.cuda()
+    task.x, task.y = task.x.cuda(), task.y.cuda()
+    return task
+
+
+def small(seed=1):
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).cuda()
+    return model, torch.randn(16, 6, device="cuda"), torch.randint(0, 3, (16,), device="cuda")
+
+
+@pytest.mark.parametrize("probes", [2, 8])
+def test_captured_steps_are_the_eager_ones_bit_for_bit(probes):
+    results = []
+    for graphed in (False, True):
+        model, x, y = small()
+        optimizer = sadam.SAdam(model, lr=0.01, probes=probes)
+        if graphed:
+            step = sadam.GraphedStep(optimizer, lambda x, y: F.cross_entropy(model(x), y))
+            for _ in range(5):
+                step(x, y)
+            assert step.is_captured, step.why_not
+        else:
+            for _ in range(5):
+                optimizer.step(lambda: F.cross_entropy(model(x), y))
+        results.append([tensor.detach() for tensor in model.state_dict().values()])
+        assert optimizer.totals.steps == 5
+    assert same_bits(*results)
+
+
+def test_a_scheduler_reaches_a_captured_step():
+    model, x, y = small()
+    optimizer = sadam.SAdam(model, lr=0.01)
+    step = sadam.GraphedStep(optimizer, lambda x, y: F.cross_entropy(model(x), y))
+    for _ in range(3):
+        step(x, y)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    optimizer.param_groups[0]["lr"] = 0.0
+    step(x, y)
+    assert step.is_captured and same_bits(before, [parameter.detach() for parameter in model.parameters()])
+
+
+def test_a_module_on_two_devices_is_not_captured():
+    model, x, y = small()
+    optimizer = sadam.SAdam(model[0], lr=0.01)
+    model[3].cpu()
+    step = sadam.GraphedStep(optimizer, lambda x, y: F.cross_entropy(model(x), y), model)
+    assert "one device" in refusal(ValueError, lambda: step(x, y))
+
+
+def test_a_real_grad_scaler(on_gpu):
+    optimizer = sadam.SAdam(on_gpu.model, lr=0.01)
+    scaler = torch.cuda.amp.GradScaler(init_scale=256.0)
+
+    def loss_fn():
+        with torch.autocast("cuda", dtype=torch.float16):
+            return on_gpu.loss()
+
+    for _ in range(4):
+        optimizer.begin()
+        optimizer.zero_grad()
+        loss = loss_fn()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        optimizer.probe(loss_fn, loss)
+        torch.nn.utils.clip_grad_norm_(on_gpu.model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    assert optimizer.totals.steps == 4 and optimizer.totals.skipped == 0
+
+
+def test_a_state_crosses_devices(on_gpu):
+    optimizer = sadam.SAdam(on_gpu.model, lr=0.01)
+    for _ in range(3):
+        optimizer.step(on_gpu.loss)
+    saved = optimizer.state_dict()
+    assert saved["state"][0]["step"] == 3
+    buffer = io.BytesIO()
+    torch.save(saved, buffer)
+    buffer.seek(0)
+    cpu = Task()
+    other = sadam.SAdam(cpu.model)
+    other.load_state_dict(torch.load(buffer, map_location="cpu"))
+    other.step(cpu.loss)
+    assert other.totals.steps == 4
+    optimizer.load_state_dict(other.state_dict())
+    optimizer.step(on_gpu.loss)
+    assert optimizer.totals.steps == 5
+
+
+@pytest.mark.parametrize("ask", [lambda o, path: o.state_dict(), lambda o, path: o.save_for_cpp(path), lambda o, path: o.summary])
+def test_asking_in_between_changes_nothing(ask, tmp_path):
+    results = []
+    for asked in (False, True):
+        model, x, y = small()
+        optimizer = sadam.SAdam(model, lr=0.01)
+        for _ in range(6):
+            optimizer.step(lambda: F.cross_entropy(model(x), y))
+            if asked:
+                ask(optimizer, tmp_path / "state.pt")
+        results.append([tensor.detach() for tensor in model.state_dict().values()])
+        assert {state["step"] for state in optimizer.state_dict()["state"].values()} == {6}
+    assert same_bits(*results)
+
+
+def test_parameters_on_two_devices_are_refused():
+    there = torch.nn.Parameter(torch.ones(2, device="cuda"))
+    assert "one device" in refusal(ValueError, lambda: sadam.SAdam([torch.nn.Parameter(torch.ones(2)), there]))
+
+
+def test_a_step_does_not_wait(on_gpu):
+    optimizer = sadam.SAdam(on_gpu.model, lr=0.01)
+    for _ in range(2):
+        optimizer.step(on_gpu.loss)
+    on_gpu.model.masks.clear()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        optimizer.step(on_gpu.loss)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.skipif(not hasattr(torch, "compile"), reason="torch before 2.0 does not compile")
+def test_compiled_modules_work_in_closures():
+    model, x, y = small()
+    compiled = torch.compile(model, backend="aot_eager")
+    optimizer = sadam.SAdam(model, lr=0.01)
+    twin, _, _ = small()
+    plain = sadam.SAdam(twin, lr=0.01)
+    for _ in range(3):
+        optimizer.step(lambda: F.cross_entropy(compiled(x), y))
+        plain.step(lambda: F.cross_entropy(twin(x), y))
+    assert optimizer.summary.lgi == pytest.approx(plain.summary.lgi, rel=1e-3)
