@@ -32,7 +32,7 @@ help: ## show this list
 deps: ## install the Debian packages that are missing
 	@scripts/install-deps $(if $(PREFIX_PATH),--without-libtorch)
 
-demo: deps ## build, then redo a small version of the paper's first table, about a minute
+demo: deps ## build, then redo a small version of the paper's first table: about three minutes
 	@$(call configure,$(PRESET),$(GIVEN))
 	@$(call say,$(PRESET))
 	@$(call build,$(PRESET),--target sadam_program)

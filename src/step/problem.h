@@ -39,7 +39,15 @@ struct GradientPlan {
 
   /// Where the gradient at the weights leads: two evaluations.
   bool is_uphill() const {
-    return gradient_at == GradientAt::ascent || gradient_at == GradientAt::adaptive_ascent;
+    switch (gradient_at) {
+      case GradientAt::ascent:
+      case GradientAt::adaptive_ascent:
+        return true;
+      case GradientAt::weights:
+      case GradientAt::nearby:
+        return false;
+    }
+    return false;  // no place at all
   }
   bool is_nearby() const { return gradient_at == GradientAt::nearby; }
   /// The plan whose first probe is that place, where `is_nearby`.

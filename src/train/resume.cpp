@@ -139,11 +139,11 @@ void check_epochs(const Position& position, const Recipe& recipe) {
   const auto refuse = [&](const std::string& why) {
     throw UsageError(fmt::format("train.epochs cannot go from {} to {}, because {}.", before, wanted, why));
   };
-  if (value_named<Schedule>(recipe.schedule.name, "schedule.name") == Schedule::cosine)
+  if (spans_the_run(recipe.schedule))
     refuse(fmt::format(
-        "the schedule 'cosine' spans all epochs and all learning rates would have been others: train another "
+        "the schedule '{}' spans all epochs and all learning rates would have been others: train another "
         "run with --set train.epochs={}",
-        wanted));
+        recipe.schedule.name, wanted));
   if (const auto kind = control_of(recipe); kind == Control::matched || kind == Control::shuffled)
     refuse(
         fmt::format("a '{}' control has the brakes of a run of {} epochs: train another run of S-Adam and "
