@@ -13,6 +13,7 @@
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
+#include "train/schedule.h"
 
 namespace sadam::train {
 namespace {
