@@ -5,7 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "kernels/kernels.h"
+#include "kernels/direction_element.h"
 #include "support/models.h"
 #include "support/warnings.h"
 
@@ -65,11 +65,8 @@ Tensors sam_moves(const Bowl& bowl, double radius, bool adaptive) {
 // r·u, u the first direction of this step, over all weights together.
 Tensors smoothing_moves(double radius, std::uint64_t seed, int step) {
   std::vector<double> z(24);
-  kernels::Generate<double> launch;
-  launch.key = {seed, static_cast<std::uint64_t>(step), 0};
-  launch.out = z.data();
-  launch.count = 24;
-  kernels::generate(launch);
+  for (std::size_t e = 0; e < z.size(); ++e)
+    z[e] = kernels::normal_element<double>({seed, static_cast<std::uint64_t>(step), 0}, e);
   auto all = torch::tensor(z, torch::kDouble);
   all = radius * all / all.norm();
   return {all.narrow(0, 0, 20).view({5, 4}), all.narrow(0, 20, 4)};
