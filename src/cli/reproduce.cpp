@@ -76,14 +76,15 @@ reproduce::Plan recorded_plan(const ReproduceArguments& arguments) {
   for (const auto& file : arguments.from_csv)
     for (auto& run : report::read_runs_csv(file)) runs.push_back(std::move(run));
   auto request = arguments.full_request();
+  const auto table = reproduce::find_table(arguments.table);
   if (request.seeds.empty()) {
+    const auto folder = make_plan(table, request).name + '/';
     std::set<std::int64_t> seeds;
     for (const auto& run : runs)
-      if (run.recipe) seeds.insert(run.recipe->seed);
+      if (run.recipe && run.name.starts_with(folder)) seeds.insert(run.recipe->seed);
     request.seeds.assign(seeds.begin(), seeds.end());
   }
-  return with_recorded(make_plan(reproduce::find_table(arguments.table), request), std::move(runs),
-                       request.root);
+  return with_recorded(make_plan(table, request), std::move(runs), request.root);
 }
 
 void reproduce_table(const ReproduceArguments& arguments) {
@@ -143,8 +144,9 @@ void add_reproduce(CLI::App& app) {
   auto& request = arguments->request;
   auto& command = add_command(app, "reproduce", kReproduceHelp);
   command
-      .add_option("table", arguments->table,
-                  "table1 to table5, learning-rates, rivals, brakes, part-of-batch, curves, figures, or a TOML file")
+      .add_option(
+          "table", arguments->table,
+          "table1 to table5, learning-rates, rivals, brakes, part-of-batch, curves, figures, or a TOML file")
       ->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");
@@ -174,14 +176,16 @@ void add_reproduce(CLI::App& app) {
       ->type_name("LIST")
       ->excludes(none);
   add_root_option(command, request.root, "Folder of the runs");
-  command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");
-  command.add_flag("--show", arguments->show, "Trains nothing: shows what is there");
+  auto* const plan = command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");
+  auto* const show = command.add_flag("--show", arguments->show, "Trains nothing: shows what is there");
   command
       .add_option("--from-csv", arguments->from_csv,
                   "Trains nothing: shows the runs that 'sadam runs --csv' wrote to these files")
       ->type_name("FILE")
       ->delimiter(',')
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes(plan)
+      ->excludes(show);
   auto* const csv = command.add_flag("--csv", arguments->csv,
                                      "For other programs: comma-separated values, a row for each method");
   auto* const json =

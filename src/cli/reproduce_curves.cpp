@@ -64,6 +64,8 @@ void draw(const Drawing& drawing, const ReproduceArguments& arguments, std::ostr
 }  // namespace
 
 void reproduce_curves(const ReproduceArguments& arguments) {
+  if (!arguments.from_csv.empty())
+    throw UsageError("curves are drawn from the folders of the runs: leave out --from-csv.");
   std::vector<Drawing> drawings;
   for (auto& figure : plan_figures(reproduce::built_in_figures(), arguments.full_request()))
     drawings.push_back({std::move(figure), {}, {}});

@@ -150,8 +150,22 @@ TEST_F(ComparisonTest, ManyRunsAreRowsNamedByWhatDiffers) {
   EXPECT_NE(narrow.find("pairs"), std::string::npos) << narrow;
   // One block, whatever the width.
   const auto narrower = to_text_rows(compare_named(runs, true), 44);
-  EXPECT_TRUE(narrower.starts_with("         n        best, %     difference\n")) << narrower;
+  EXPECT_TRUE(narrower.starts_with("         n        best, %      difference\n")) << narrower;
   EXPECT_EQ(narrower.find("last"), std::string::npos) << narrower;
+}
+
+TEST_F(ComparisonTest, RunsThatEndedArePairsHoweverLongTheyWere) {
+  write_run(paths("long"), recipe_with({"train.epochs=3"}), {0.1, 0.2, 0.3});
+  write_run(paths("short"), recipe_with({"train.epochs=1"}), {0.2});
+  write_run(paths("stopped"), recipe_with({"train.epochs=3"}), {0.1});
+  const auto difference = [&](const char* a, const char* b) {
+    return differences_by_seed({summarise(paths(a), a)}, {summarise(paths(b), b)},
+                               &RunSummary::last_accuracy);
+  };
+  ASSERT_EQ(difference("long", "short").size(), 1U);
+  EXPECT_NEAR(difference("long", "short").front(), 10, 1e-9);
+  EXPECT_TRUE(difference("long", "stopped").empty());
+  EXPECT_EQ(difference("short", "stopped").size(), 1U);
 }
 
 TEST_F(ComparisonTest, DifferencesAreToTheBaselineSeedBySeed) {
