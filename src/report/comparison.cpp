@@ -368,7 +368,7 @@ std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const 
       if (run.recipe && other.recipe && run.recipe->seed == other.recipe->seed &&
           ((is_done(run) && is_done(other)) || run.epochs_done == other.epochs_done) && run.*accuracy &&
           other.*accuracy)
-        values.push_back(100 * (*(run.*accuracy) - *(other.*accuracy)));
+        values.push_back(base::percent(*(run.*accuracy)) - base::percent(*(other.*accuracy)));
   return values;
 }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/quantities.h"
 #include "base/usage_error.h"
 #include "report/run_summary.h"
 #include "support/fake_runs.h"
@@ -166,6 +167,22 @@ TEST_F(ComparisonTest, RunsThatEndedArePairsHoweverLongTheyWere) {
   EXPECT_NEAR(difference("long", "short").front(), 10, 1e-9);
   EXPECT_TRUE(difference("long", "stopped").empty());
   EXPECT_EQ(difference("short", "stopped").size(), 1U);
+}
+
+// Lists of runs hold per cent.
+TEST(DifferencesBySeed, AreTheSameWhetherAccuraciesWereFractionsOrPerCent) {
+  RunSummary none;
+  none.recipe.emplace();
+  none.last_accuracy = 0.0625;
+  for (int i = 0; i <= 2000; ++i) {
+    auto run = none;
+    run.last_accuracy = i / 2000.0;
+    auto read_back = none;
+    read_back.last_accuracy = base::percent(i / 2000.0) / 100;
+    EXPECT_EQ(differences_by_seed({run}, {none}, &RunSummary::last_accuracy),
+              differences_by_seed({read_back}, {none}, &RunSummary::last_accuracy))
+        << i;
+  }
 }
 
 TEST_F(ComparisonTest, DifferencesAreToTheBaselineSeedBySeed) {
