@@ -73,9 +73,9 @@ void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
 
 reproduce::Plan recorded_plan(const ReproduceArguments& arguments) {
   auto request = arguments.full_request();
-  auto runs = recorded_runs(arguments, request);
-  return with_recorded(make_plan(reproduce::find_table(arguments.table), request), std::move(runs),
-                       request.root);
+  const auto table = reproduce::find_table(arguments.table);
+  auto runs = recorded_runs(arguments, request, make_plan(table, request).name + '/');
+  return with_recorded(make_plan(table, request), std::move(runs), request.root);
 }
 
 void reproduce_table(const ReproduceArguments& arguments) {
@@ -112,12 +112,12 @@ void reproduce_table(const ReproduceArguments& arguments) {
 }  // namespace
 
 std::vector<report::RunSummary> recorded_runs(const ReproduceArguments& arguments,
-                                              reproduce::Request& request) {
+                                              reproduce::Request& request, const std::string& folder) {
   std::vector<report::RunSummary> runs;
   std::set<std::int64_t> seeds;
   for (const auto& file : arguments.from_csv)
     for (auto& run : report::read_runs_csv(file)) {
-      if (run.recipe) seeds.insert(run.recipe->seed);
+      if (run.recipe && run.name.starts_with(folder)) seeds.insert(run.recipe->seed);
       runs.push_back(std::move(run));
     }
   if (request.seeds.empty()) request.seeds.assign(seeds.begin(), seeds.end());
@@ -180,14 +180,16 @@ void add_reproduce(CLI::App& app) {
       ->type_name("LIST")
       ->excludes(none);
   add_root_option(command, request.root, "Folder of the runs");
-  command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");
-  command.add_flag("--show", arguments->show, "Trains nothing: shows what is there");
+  auto* const plan = command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");
+  auto* const show = command.add_flag("--show", arguments->show, "Trains nothing: shows what is there");
   command
       .add_option("--from-csv", arguments->from_csv,
                   "Trains nothing: shows the runs that 'sadam runs --csv' wrote to these files")
       ->type_name("FILE")
       ->delimiter(',')
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes(plan)
+      ->excludes(show);
   auto* const csv = command.add_flag("--csv", arguments->csv,
                                      "For other programs: comma-separated values, a row for each method");
   auto* const json =

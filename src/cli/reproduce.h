@@ -80,9 +80,9 @@ std::string about_elsewhere(const reproduce::Execution& execution);
 /// them failed.
 void conclude(const reproduce::Execution& execution, const JobOptions& jobs);
 
-/// The runs of --from-csv. Their seeds become those of the request, unless it asks for some.
+/// The runs of --from-csv. The seeds of those below `folder` become the request's, unless it asks for some.
 std::vector<report::RunSummary> recorded_runs(const ReproduceArguments& arguments,
-                                              reproduce::Request& request);
+                                              reproduce::Request& request, const std::string& folder = "");
 
 /// `sadam reproduce curves`.
 void reproduce_curves(const ReproduceArguments& arguments);

@@ -14,9 +14,10 @@ namespace sadam::cli {
 namespace {
 
 reproduce::LandscapeRequest request_of(const ReproduceArguments& arguments) {
-  if (arguments.epochs > 0 || arguments.plan_only || arguments.show)
+  if (arguments.epochs > 0 || arguments.plan_only || arguments.show || !arguments.from_csv.empty())
     throw UsageError(
-        "the figures train no network and are drawn at once: leave out --epochs, --plan and --show.");
+        "the figures train no network and are drawn at once: leave out --epochs, --plan, --show and "
+        "--from-csv.");
   const auto full = arguments.full_request();
   if (full.seeds.size() > 1) throw UsageError("the figures show one seed: give one to --seeds.");
   reproduce::LandscapeRequest request;

@@ -177,8 +177,14 @@ void train_now(const TrainArguments& arguments) {
   const auto folder = folder_for(arguments, text, data);
   const auto& where = folder.paths().folder.string();
   train::Progress progress(std::cerr, train::progress_on_stderr(arguments.quiet));
-  const auto outcome =
-      train::continue_run(folder, {.progress = &progress, .stop = &StopSignal::flag(), .data = &data});
+  const auto outcome = [&] {
+    try {
+      return train::continue_run(folder, {.progress = &progress, .stop = &StopSignal::flag(), .data = &data});
+    } catch (const Error&) {
+      if (arguments.resume.name.empty()) train::take_back(folder);
+      throw;
+    }
+  }();
   if (outcome == train::Outcome::stopped) {
     std::cerr << fmt::format("Stopped and saved; go on with: sadam train --resume {}\n", where);
     throw Interrupted();

@@ -89,13 +89,14 @@ std::size_t checked_count(const std::string& name, const char* part, std::size_t
   return wanted;
 }
 
+constexpr const char* kBothParts = "training and validation";
+
 /// All but the images that are held out, and those. `Part` is Images or FolderPart.
 template <class Part>
 std::pair<Part, Part> held_out(const DataRequest& request, Part all, std::int64_t classes) {
-  const auto count = checked_count(request.name, "training and validation",
-                                   request.validation_images + request.train_images, all.labels.size()) -
-                     request.train_images;
+  const auto count = request.validation_images;
   if (count == 0) return {std::move(all), {}};
+  checked_count(request.name, kBothParts, count + request.train_images, all.labels.size());
   if (count == all.labels.size())
     throw UsageError(fmt::format("{} validation images are all that {} has to train on: ask for fewer.",
                                  count, request.name));
@@ -175,9 +176,10 @@ DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::siz
     return make_synthetic(
         {.classes = set.classes, .count = count == 0 ? all : count, .seed = kSyntheticSeed, .test = test});
   };
-  const auto wanted = request.train_images == 0 ? 0 : request.train_images + request.validation_images;
-  auto [train, validation] =
-      held_out(request, part("training", false, wanted, set.train_images), set.classes);
+  const auto held = request.validation_images;
+  const auto wanted = request.train_images == 0 ? 0 : request.train_images + held;
+  const auto* const name = held == 0 ? "training" : kBothParts;
+  auto [train, validation] = held_out(request, part(name, false, wanted, set.train_images), set.classes);
   return {in_memory(std::move(train), pixels),
           in_memory(part("test", true, request.test_images, set.test_images), pixels),
           validation.count == 0 ? nullptr : in_memory(std::move(validation), pixels),

@@ -111,11 +111,19 @@ struct Team {
 SADAM_HD bool is_finite(double x) { return all_finite(&x, 1); }
 
 /// The skip rule: a step changes nothing if f(w), as training or as the probes see it, or an element of the
-/// gradient is not finite. (A step in several calls has its loss in the first: open_record() notes whether that
-/// was finite, and finish_round() asks it too.)
+/// gradient is not finite. (A step in several calls has its loss in the first: open_record() notes whether
+/// that was finite, and finish_round() asks it too.)
 SADAM_HD bool must_skip(const StepState& state, bool has_loss, bool has_base) {
   return (has_loss && !is_finite(*state.loss)) || (has_base && !is_finite(*state.base)) ||
          state.numbers->non_finite_gradient > 0;
+}
+
+// Without λ S-Adam is AdamW, whatever α was.
+SADAM_HD bool is_held(const GroupRule& rule) { return rule.brake == Brake::held && rule.damping > 0; }
+
+/// The α that `Brake::held` goes on from; 1 where nothing is held.
+SADAM_HD double held_before(const GroupRule& rule, const GroupMemory& memory) {
+  return is_held(rule) ? std::fmin(memory.brake, rule.ceiling) : 1;
 }
 
 /// Clears what the last step found, and makes the coefficients that `Directions::step` looks along: without a
@@ -130,7 +138,7 @@ SADAM_HD void begin_numbers(const StepState& state, const Team& team) {
   for (std::int64_t i = team.rank; i < state.parameter_count; i += team.size) {
     ParameterNumbers& parameter = state.parameters[i];
     const GroupRule& rule = state.rules[parameter.group];
-    const double brake = rule.brake == Brake::held ? state.memory[parameter.group].brake : 1;
+    const double brake = held_before(rule, state.memory[parameter.group]);
     parameter.coefficients = coefficients_at(rule, brake, parameter.t + 1);
   }
 }
@@ -195,12 +203,12 @@ SADAM_HD void set_brakes(const Round& round, const StepState& state, double* rec
     // A ρ that only says "not finite" is for this step alone, not for those until the next probe.
     if (numbers.judged != 0) lgi[g] = numbers.lgi;
     if (numbers.judged != 0 && numbers.bad_probes == 0) memory.lgi = numbers.lgi;
-    double brake = rule.given_brake;
-    if (brake < 0 && rule.brake == Brake::held && numbers.judged == 0)
-      brake = memory.brake;  // between probes
-    else if (brake < 0)
-      brake = brake_of(rule.brake, rule.damping, lgi[g], {memory.brake, rule.target, rule.ceiling});
-    if (rule.given_brake < 0 && rule.brake == Brake::held) memory.brake = brake;
+    double brake = held_before(rule, memory);
+    if (rule.given_brake >= 0)
+      brake = rule.given_brake;
+    else if (rule.damping > 0 && (rule.brake != Brake::held || numbers.judged != 0))  // else between probes
+      brake = brake_of(rule.brake, rule.damping, lgi[g], {brake, rule.target, rule.ceiling});
+    if (rule.given_brake < 0 && is_held(rule)) memory.brake = brake;
     rule.applied_brake = brake;
     lgi[state.groups + g] = rule.applied_brake;
   }

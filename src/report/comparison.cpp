@@ -361,12 +361,14 @@ Comparison compare(std::vector<RunSummary> runs, bool by_seed, const std::string
 
 std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const std::vector<RunSummary>& b,
                                         std::optional<double> RunSummary::*accuracy) {
+  const auto is_done = [](const RunSummary& run) { return run.state == RunState::finished; };
   std::vector<double> values;
   for (const auto& run : a)
     for (const auto& other : b)
       if (run.recipe && other.recipe && run.recipe->seed == other.recipe->seed &&
-          run.epochs_done == other.epochs_done && run.*accuracy && other.*accuracy)
-        values.push_back(100 * (*(run.*accuracy) - *(other.*accuracy)));
+          ((is_done(run) && is_done(other)) || run.epochs_done == other.epochs_done) && run.*accuracy &&
+          other.*accuracy)
+        values.push_back(base::percent(*(run.*accuracy)) - base::percent(*(other.*accuracy)));
   return values;
 }
 

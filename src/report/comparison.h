@@ -57,7 +57,7 @@ struct Comparison {
 Comparison compare(std::vector<RunSummary> runs, bool by_seed, const std::string& baseline = "");
 
 /// Runs of one seed start from the same weights and see the same batches: what those of `a` are above those
-/// of `b`, in points, for each seed that both have and that have come equally far.
+/// of `b`, in points, for each seed that both have and that have both ended or come equally far.
 std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const std::vector<RunSummary>& b,
                                         std::optional<double> RunSummary::*accuracy);
 

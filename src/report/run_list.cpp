@@ -72,7 +72,7 @@ Cell trend_cell(const RunSummary& run) {
 template <class Get>
 Cell by_epoch(const RunSummary& run, const Get& get) {
   std::vector<std::string> numbers;
-  for (const auto& epoch : run.epochs) numbers.push_back(fmt::format("{:.6g}", get(epoch)));
+  for (const auto& epoch : run.epochs) numbers.push_back(fmt::format("{}", get(epoch)));
   return numbers.empty() ? Cell() : Cell(fmt::format("{}", fmt::join(numbers, " ")));
 }
 
@@ -151,7 +151,7 @@ std::vector<RunColumn> run_columns() {
       {{"non_finite_probes", "bad probes", Align::right, 8},
        Brief::if_any,
        [](Run run) { return Cell::count(run.counts.non_finite_probes); }},
-      {{"probed", "probed steps", Align::right},
+      {{"probed_steps", "probed steps", Align::right},
        Brief::no,
        [](Run run) { return Cell::count(run.counts.probed); }},
       {{"within_noise", "in noise", Align::right, 7},

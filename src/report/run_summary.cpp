@@ -94,17 +94,15 @@ bool has_diverged(const RunSummary& run, const std::vector<train::StepEvent>& st
 void check_whether_it_goes_on(RunSummary& run, const train::RunPaths& paths) {
   try {
     const auto saved = train::read_checkpoint(paths, *run.recipe);
-    if (!saved) {
-      train::steps_without_checkpoint(paths);
-      return;
-    }
+    if (!saved) train::steps_without_checkpoint(paths);
     try {
-      train::check_unchanged_since(saved->position.events, paths.events());
+      if (saved) train::check_unchanged_since(saved->position.events, paths.events());
     } catch (const Error&) {
       run.state = RunState::damaged;
       throw;
     }
-    run.problem = saved->instead;
+    train::check_tensorboard_place(paths.tensorboard());
+    if (saved) run.problem = saved->instead;
   } catch (const Error& error) {
     if (run.state != RunState::damaged) run.state = RunState::stuck;
     run.problem = error.what();

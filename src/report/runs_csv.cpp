@@ -106,8 +106,8 @@ class Record {
 };
 
 RunState state_named(const Record& record) {
-  for (const auto state :
-       {RunState::finished, RunState::running, RunState::stopped, RunState::stuck, RunState::damaged})
+  for (const auto state : {RunState::finished, RunState::running, RunState::stopped, RunState::stuck,
+                           RunState::unknown, RunState::damaged})
     if (record.text("state") == to_string(state)) return state;
   throw Error(fmt::format("{}: '{}' is no state of a run: give a file that 'sadam runs --csv' wrote.",
                           record.place(), record.text("state")));
@@ -118,7 +118,7 @@ RunSummary run_of(const Record& record) {
   run.name = record.text("name");
   run.folder = record.text("folder");
   run.state = state_named(record);
-  if (run.state != RunState::damaged) run.recipe = record.recipe();
+  if (!is_unread(run.state)) run.recipe = record.recipe();
   run.steps = record.count("steps");
   run.epochs_done = record.count("epochs");
   run.best_accuracy = record.fraction("best");
@@ -136,7 +136,7 @@ RunSummary run_of(const Record& record) {
   run.seconds_per_step = record.number("step_time");
   run.peak_memory = record.number<std::int64_t>("memory");
   run.counts.steps = run.steps;
-  run.counts.probed = record.number<std::int64_t>("probed").value_or(run.steps);
+  run.counts.probed = record.number<std::int64_t>("probed_steps").value_or(run.mean_lgi ? run.steps : 0);
   run.counts.skipped = record.count("skipped");
   run.counts.non_finite_probes = record.count("non_finite_probes");
   run.counts.within_noise = record.count("within_noise");
@@ -160,6 +160,8 @@ RunSummary run_of(const Record& record) {
 }  // namespace
 
 std::vector<RunSummary> runs_in_csv(std::string_view text, std::string_view origin) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as spreadsheets write it
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::size_t line = 1;
   const auto names = take_record(text, line);
   if (names.front() != "name")
@@ -167,7 +169,9 @@ std::vector<RunSummary> runs_in_csv(std::string_view text, std::string_view orig
   std::vector<RunSummary> runs;
   while (!text.empty()) {
     const auto place = fmt::format("{}:{}", origin, line);
-    runs.push_back(run_of(Record(names, take_record(text, line), place)));
+    auto fields = take_record(text, line);
+    if (fields == CsvFields{""}) continue;  // an empty line
+    runs.push_back(run_of(Record(names, std::move(fields), place)));
   }
   return runs;
 }

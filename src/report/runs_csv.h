@@ -9,8 +9,8 @@
 
 namespace sadam::report {
 
-/// Throws an Error that names file and line for what is no such list. Columns it does not know are passed
-/// over; what a file lacks stays unknown.
+/// Throws an Error that names file and line for what is no such list, and a UsageError for a field of a
+/// recipe that this program does not know. What a file lacks stays unknown.
 std::vector<RunSummary> read_runs_csv(const std::filesystem::path& path);
 /// `origin` names the text in messages.
 std::vector<RunSummary> runs_in_csv(std::string_view text, std::string_view origin);

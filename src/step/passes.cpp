@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <sstream>
+#include <stdexcept>
 
 namespace sadam::step {
 namespace {
@@ -31,7 +32,16 @@ T* pointer(const at::Tensor& tensor) {
 }
 
 Distribution distribution_of(const ProbePlan& plan) {
-  return plan.directions == Directions::rademacher ? Distribution::rademacher : Distribution::normal;
+  switch (plan.directions) {
+    case Directions::rademacher:
+      return Distribution::rademacher;
+    case Directions::sphere:
+    case Directions::per_tensor:
+      return Distribution::normal;
+    case Directions::step:
+      break;
+  }
+  throw std::logic_error("the step is no random direction");
 }
 
 void check_direction(const at::Tensor& u, const Item& item) {

@@ -202,6 +202,16 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   return made;
 }
 
+void take_back(const RunFolder& folder) {
+  const auto& paths = folder.paths();
+  std::error_code gone;
+  if (std::filesystem::file_size(paths.events(), gone) > 0 && !gone) return;
+  // What else may lie there is not ours: only what is empty then goes.
+  for (const auto& path :
+       {paths.tensorboard_file(), paths.tensorboard(), paths.events(), paths.recipe(), paths.folder})
+    std::filesystem::remove(path, gone);
+}
+
 void change_recipe(const RunFolder& folder, const Recipe& wanted, DataSets& data) {
   const auto& paths = folder.paths();
   const auto recipe = recipe_of(paths);
@@ -213,6 +223,7 @@ void change_recipe(const RunFolder& folder, const Recipe& wanted, DataSets& data
         "anew, where it has been moved.",
         recipe.data.name));
   if (const auto saved = read_checkpoint(paths, recipe)) check_epochs(saved->position, wanted);
+  check_tensorboard_place(paths.tensorboard());
   if (wanted.train.epochs != recipe.train.epochs || wanted.data.name != recipe.data.name)
     data.open(wanted.data);
   const auto bytes = base::read_file(paths.recipe());

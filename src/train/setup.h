@@ -64,6 +64,9 @@ std::string libtorch_version();
 /// is made.
 RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data);
 
+/// Removes the folder of a run that begin_run has made, and that failed before its first step.
+void take_back(const RunFolder& folder);
+
 /// Rewrites the run.toml of a run that is to go on with another title, another place of its data, or another
 /// number of epochs; other fields must be as they were. Throws a UsageError, and changes nothing, where that
 /// would not be the run that it would have been with them from the start.

@@ -83,6 +83,25 @@ TEST_F(OwnFolder, ARunThatBeganWithScaledImagesGoesOnWithThem) {
   EXPECT_EQ(told.status, 0) << told.err;
 }
 
+TEST_F(OwnFolder, ARunThatFailsBeforeItsFirstStepLeavesNothingBehind) {
+  folder_.write("pets/train/a/0.png", text_of_file(folder_ / "pets/train/a/0.png").substr(0, 60));
+  auto ended = train(1);
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_TRUE(says(ended.err, "0.png"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/pets"));
+
+  folder_.write("runs/pets/notes.txt", "mine");  // what it did not make stays
+  EXPECT_EQ(train(1).status, 1);
+  EXPECT_EQ(text_of_file(folder_ / "runs/pets/notes.txt"), "mine");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/pets/run.toml"));
+
+  write_images(folder_, "pets", 8);
+  EXPECT_EQ(train(1).status, 0);
+  folder_.write("pets/train/a/0.png", "x");  // a run that has steps stays
+  EXPECT_EQ(run_program({"train", "--resume", path("runs/pets"), "--set", "train.epochs=2"}).status, 1);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "runs/pets/checkpoint.pt"));
+}
+
 TEST_F(OwnFolder, ARunMovesWithItsData) {
   ASSERT_EQ(train(1).status, 0);
   std::filesystem::rename(folder_ / "pets", folder_ / "moved");

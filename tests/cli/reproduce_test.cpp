@@ -185,6 +185,32 @@ TEST_F(Reproduce, MissingWeightsOfThePapersNetworkCanBeFetched) {
       << ended.err;
 }
 
+TEST_F(Reproduce, RecordedRunsGiveTheTableOfTheirFoldersAndTrainNothing) {
+  ASSERT_EQ(reproduce({"--quiet"}).status, 0);
+  ASSERT_EQ(
+      run_program({"train", "--root", path("runs"), "--name", "other", "--quiet", "--set", "seed=9", "--set",
+                   "train.epochs=1", "--set", "data.train_images=40", "--set", "data.test_images=40"})
+          .status,
+      0);
+  std::ofstream(path("runs.csv")) << run_program({"runs", "--root", path("runs"), "--csv"}).out;
+  for (const std::string style : {"--quiet", "--csv", "--json", "--markdown"}) {
+    const auto shown = reproduce({"--show", style});
+    std::filesystem::rename(path("runs"), path("away"));
+    const auto recorded = reproduce({"--from-csv", path("runs.csv"), style});
+    EXPECT_FALSE(std::filesystem::exists(path("runs")));
+    std::filesystem::rename(path("away"), path("runs"));
+    EXPECT_EQ(recorded.status, 0) << recorded.err;
+    EXPECT_EQ(recorded.out, shown.out);
+  }
+  for (const std::string table : {"curves", "figures"}) {
+    const auto ended =
+        run_program({"reproduce", table, "--root", path("none"), "--from-csv", path("runs.csv")});
+    EXPECT_EQ(ended.status, 2);
+    EXPECT_TRUE(says(ended.err, "leave out"));
+    EXPECT_FALSE(std::filesystem::exists(path("none")));
+  }
+}
+
 TEST_F(Reproduce, SeedsAreTakenOnlyFromSeeds) {
   for (const Arguments& seeds : {Arguments{"--seeds", ""}, Arguments{"--seeds", "99999999999999999999"},
                                  Arguments{"--seeds=-1"}, Arguments{"--set", "seed=3"}}) {

@@ -88,7 +88,9 @@ TEST(DataSet, MoreImagesThanThereAreIsAMistakeOfTheCaller) {
   samples::write_cifar100(root, 100, 100);
   const DataRequest request{.name = "cifar100", .root = root.path(), .train_images = 101};
   EXPECT_THROW(open_data_set(request), UsageError);
-  EXPECT_TRUE(says(open_refusal(request), "101")) << open_refusal(request);
+  EXPECT_TRUE(says(open_refusal(request), "101 training images")) << open_refusal(request);
+  const DataRequest both{.name = "synthetic10", .train_images = 50000, .validation_images = 7};
+  EXPECT_TRUE(says(open_refusal(both), "50007 training and validation images")) << open_refusal(both);
 }
 
 TEST(DataSet, AClassFolderSetIsDecoded) {

@@ -156,6 +156,28 @@ TEST(FinishStepKernel, HoldsABrake) {
   EXPECT_NEAR(step.memory[1].brake, brake, 1e-10);
 }
 
+TEST(FinishStepKernel, AHeldBrakeStartsBelowItsCeilingAndIsNothingWithoutDamping) {
+  for (const double damping : {0.5, 0.0}) {
+    StepArrays step({1.2}, {-0.4});  // ρ = 0.2
+    step.rules[1].brake = Brake::held;
+    step.rules[1].damping = damping;
+    step.rules[1].target = 0.5;
+    step.rules[1].ceiling = 0.5;
+    auto round = step.round();
+    round.along_step = true;
+    round.distance = 1;
+    cpu_kernels().start_step({step.state(), {}});
+    const double brake = damping > 0 ? 0.5 : 1;
+    EXPECT_NEAR(step.parameters[3].coefficients.step_size, brake * 0.02 / (1 - std::pow(0.9, 31)), 1e-15);
+    for (const std::int64_t probes : {1, 0}) {
+      step.slopes = {-0.4};
+      round.probes = probes;
+      step.finish(round);
+      EXPECT_EQ(step.rules[1].applied_brake, brake) << damping << ' ' << probes;
+    }
+  }
+}
+
 TEST(FinishStepKernel, CapsRho) {
   const Doubles losses = {1.4, 1.6};
   StepArrays step(losses);

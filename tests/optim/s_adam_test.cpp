@@ -31,6 +31,15 @@ TEST(SAdam, WithoutDampingIsAdamWBitForBit) {
   expect_same_bits(expected, trained([](torch::nn::Module& net) {
                      return SAdam(net, SAdamOptions(0.01).damping(0).monitor(true).probes(3));
                    }));
+  expect_same_bits(expected, trained([](torch::nn::Module& net) {
+                     return SAdam(net, SAdamOptions(0.01)
+                                           .damping(0)
+                                           .monitor(true)
+                                           .directions(Directions::step)
+                                           .statistic(Statistic::residual)
+                                           .brake(Brake::held)
+                                           .ceiling(0.5));
+                   }));
 }
 
 TEST(SAdam, WithOneProbeAndAVarianceIsAdamWBitForBit) {
@@ -114,8 +123,8 @@ double last_distance(const SAdamOptions& options) {
 }
 
 TEST(SAdam, AHeldBrakeGrowsShorterWhereStepsLeapOverAKink) {
-  const auto along = SAdamOptions(0.3).beta1(0).weight_decay(0).directions(Directions::step).statistic(
-      Statistic::residual);
+  const auto along =
+      SAdamOptions(0.3).beta1(0).weight_decay(0).directions(Directions::step).statistic(Statistic::residual);
   const double free = last_distance(SAdamOptions(along).damping(0));
   const double held = last_distance(SAdamOptions(along).brake(Brake::held).damping(0.2).target(0.3));
   EXPECT_GT(free, 0.02);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/quantities.h"
 #include "base/usage_error.h"
 #include "report/run_summary.h"
 #include "support/fake_runs.h"
@@ -150,8 +151,38 @@ TEST_F(ComparisonTest, ManyRunsAreRowsNamedByWhatDiffers) {
   EXPECT_NE(narrow.find("pairs"), std::string::npos) << narrow;
   // One block, whatever the width.
   const auto narrower = to_text_rows(compare_named(runs, true), 44);
-  EXPECT_TRUE(narrower.starts_with("         n        best, %     difference\n")) << narrower;
+  EXPECT_TRUE(narrower.starts_with("         n        best, %      difference\n")) << narrower;
   EXPECT_EQ(narrower.find("last"), std::string::npos) << narrower;
+}
+
+TEST_F(ComparisonTest, RunsThatEndedArePairsHoweverLongTheyWere) {
+  write_run(paths("long"), recipe_with({"train.epochs=3"}), {0.1, 0.2, 0.3});
+  write_run(paths("short"), recipe_with({"train.epochs=1"}), {0.2});
+  write_run(paths("stopped"), recipe_with({"train.epochs=3"}), {0.1});
+  const auto difference = [&](const char* a, const char* b) {
+    return differences_by_seed({summarise(paths(a), a)}, {summarise(paths(b), b)},
+                               &RunSummary::last_accuracy);
+  };
+  ASSERT_EQ(difference("long", "short").size(), 1U);
+  EXPECT_NEAR(difference("long", "short").front(), 10, 1e-9);
+  EXPECT_TRUE(difference("long", "stopped").empty());
+  EXPECT_EQ(difference("short", "stopped").size(), 1U);
+}
+
+// Lists of runs hold per cent.
+TEST(DifferencesBySeed, AreTheSameWhetherAccuraciesWereFractionsOrPerCent) {
+  RunSummary none;
+  none.recipe.emplace();
+  none.last_accuracy = 0.0625;
+  for (int i = 0; i <= 2000; ++i) {
+    auto run = none;
+    run.last_accuracy = i / 2000.0;
+    auto read_back = none;
+    read_back.last_accuracy = base::percent(i / 2000.0) / 100;
+    EXPECT_EQ(differences_by_seed({run}, {none}, &RunSummary::last_accuracy),
+              differences_by_seed({read_back}, {none}, &RunSummary::last_accuracy))
+        << i;
+  }
 }
 
 TEST_F(ComparisonTest, DifferencesAreToTheBaselineSeedBySeed) {

@@ -174,6 +174,18 @@ TEST_F(RunSummaryTest, ARunThatCannotBeResumedIsStuckKeepsItsNumbersAndSaysWhatI
   EXPECT_TRUE(says(run.problem, "checkpoint.pt is gone"));
 }
 
+TEST_F(RunSummaryTest, ARunWithAFileWhereTensorBoardsFolderBelongsIsStuck) {
+  write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1, 0.2});
+  ASSERT_EQ(summarise(paths("a"), "a").state, RunState::stopped);
+  std::ofstream(paths("a").tensorboard()) << "x";
+  auto run = summarise(paths("a"), "a");
+  EXPECT_EQ(run.state, RunState::stuck);
+  EXPECT_TRUE(says(run.problem, "move it away"));
+  write_run(paths("b"), recipe_with({"train.epochs=3"}), {});  // begun, and not saved yet
+  std::ofstream(paths("b").tensorboard()) << "x";
+  EXPECT_EQ(summarise(paths("b"), "b").state, RunState::stuck);
+}
+
 // The results are all there.
 TEST_F(RunSummaryTest, ARunWhoseRecipeWasChangedIsStuck) {
   write_run(paths("a"), recipe_with({"train.epochs=3"}), {0.1, 0.2});

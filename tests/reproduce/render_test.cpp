@@ -17,7 +17,9 @@
 namespace sadam::reproduce {
 namespace {
 
-// A run as the trainer leaves it: one epoch for each accuracy, ten seconds each.
+constexpr double kEpochSeconds = 10.0123456789;
+
+// A run as the trainer leaves it: one epoch for each accuracy.
 void write_run(const PlannedRun& run, const std::vector<double>& accuracies, double brake) {
   auto recipe = run.recipe;
   recipe.train.epochs = static_cast<std::int64_t>(accuracies.size());
@@ -31,7 +33,7 @@ void write_run(const PlannedRun& run, const std::vector<double>& accuracies, dou
     step.probed = true;
     events.emplace_back(step);
     epoch.test_accuracy = accuracy;
-    epoch.train_seconds += 10;
+    epoch.train_seconds += kEpochSeconds;
     events.emplace_back(epoch);
   }
   sadam::testing::write_events({run.folder}, recipe, events);
@@ -100,17 +102,23 @@ TEST(Render, RunsReadBackFromAListGiveTheSameTable) {
   const auto plan = plan_in(folder.path(), {1, 2});
   for (const auto& run : plan.runs)
     write_run(run, {0.10, 0.16 + 0.01 * static_cast<double>(run.seed), 0.09}, 0.5);
+  for (const auto& run : plan.runs) sadam::testing::add_irregular_steps({run.folder});
+  const auto noise = read_groups(plan).irregularities().back();
+  ASSERT_NE(noise.find("(1 of 5)"), std::string::npos) << noise;
   report::RunQuery query;
   query.root = folder.path();
   const auto list = to_csv(report::list_runs(query).full);
   const auto recorded = with_recorded(plan, report::runs_in_csv(list, "runs.csv"), folder.path());
   std::filesystem::remove_all(folder.path() / "table1");
   ASSERT_TRUE(render(plan).empty());
+  EXPECT_EQ(read_groups(recorded).irregularities().back(), noise);
   const auto again = to_report(recorded, {}, {});
   EXPECT_NE(again.find("20.0"), std::string::npos) << again;  // seconds until AdamW converges
   EXPECT_NE(again.find("recorded with train.epochs = 3 instead of 10"), std::string::npos) << again;
-  for (const auto& run : plan.runs)
+  for (const auto& run : plan.runs) {
     write_run(run, {0.10, 0.16 + 0.01 * static_cast<double>(run.seed), 0.09}, 0.5);
+    sadam::testing::add_irregular_steps({run.folder});
+  }
   EXPECT_EQ(to_csv(to_flat(recorded)), to_csv(to_flat(plan)));
 }
 
@@ -125,6 +133,22 @@ TEST(Render, AListOfOtherRunsIsRefusedAndSoIsWhatIsNoList) {
     EXPECT_NE(sadam::testing::refusal([&] { report::runs_in_csv(text, "runs.csv"); }).find("runs.csv"),
               std::string::npos)
         << text;
+}
+
+TEST(Render, AListThatASpreadsheetOrAnEditorSavedIsTheSame) {
+  const std::string list =
+      "name,state,best,data.name\n\"a, \"\"b\"\"\",finished,25,\"folder:x,y\"\nc,unknown,,\n";
+  std::string other = "\xEF\xBB\xBF";
+  for (const char letter : list) other += letter == '\n' ? std::string("\r\n") : std::string(1, letter);
+  for (const auto& text : {list, other, list + "\n\n", list.substr(0, list.size() - 1)}) {
+    const auto runs = report::runs_in_csv(text, "runs.csv");
+    ASSERT_EQ(runs.size(), 2U) << text;
+    EXPECT_EQ(runs[0].name, "a, \"b\"");
+    EXPECT_EQ(runs[0].best_accuracy, 0.25);
+    EXPECT_EQ(runs[0].recipe->data.name, "folder:x,y");
+    EXPECT_EQ(runs[1].state, report::RunState::unknown);
+    EXPECT_FALSE(runs[1].recipe);
+  }
 }
 
 TEST(Render, OneSeedIsComparedWithNothing) {
@@ -151,7 +175,7 @@ TEST(Render, AMethodThatNeverConvergesHasAStarForPeopleAndATruthForPrograms) {
   EXPECT_EQ(block.rows.at(1)[static_cast<std::size_t>(converged)].text, "∗");
   const auto flat = to_flat(plan);
   EXPECT_EQ(value_in(flat, 0, "never_converged"), report::Value(false));
-  EXPECT_EQ(value_in(flat, 0, "convergence_seconds_mean"), report::Value(10.0));
+  EXPECT_EQ(value_in(flat, 0, "convergence_seconds_mean"), report::Value(kEpochSeconds));
   EXPECT_EQ(value_in(flat, 1, "never_converged"), report::Value(true));
   EXPECT_EQ(value_in(flat, 1, "convergence_seconds_mean"), report::Value());
 }

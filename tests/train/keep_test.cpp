@@ -362,6 +362,17 @@ TEST_F(KeepTest, ALostTensorBoardFileIsMadeAnew) {
   EXPECT_EQ(resume(damaged, Outcome::was_finished), "");
 }
 
+TEST_F(EpochsTest, ARefusedExtensionLeavesTheRecipeAlone) {
+  const auto paths = finished_run("run");
+  fs::remove_all(paths.tensorboard());
+  write_text(paths.tensorboard(), "x");
+  const auto before = text_of_file(paths.recipe());
+  DataSets data;
+  EXPECT_TRUE(says(refusal([&] { change_recipe(RunFolder::open(paths.folder), small_recipe(9), data); }),
+                   "move it away"));
+  EXPECT_EQ(text_of_file(paths.recipe()), before);
+}
+
 // As every run from before.
 TEST_F(KeepTest, ARunWithoutTheNewFilesGoesOn) {
   const auto whole = finished_run("whole");

@@ -200,6 +200,24 @@ TEST(Trainer, TheLastStepOfAnEpochTakesTheBatchesThatAreLeft) {
   EXPECT_NEAR(whole[0].loss, mean(0, 4), 1e-12);
 }
 
+TEST(Trainer, AControlMayHaveLongerStepsThanAdamW) {
+  const TemporaryFolder folder;
+  auto recipe = small_recipe();
+  recipe.optimizer.directions = "step";
+  recipe.optimizer.statistic = "residual";
+  recipe.optimizer.brake = "held";
+  recipe.optimizer.target = 1;
+  recipe.optimizer.ceiling = 4;
+  whole_run(folder / "sadam", recipe);
+  recipe.optimizer = {};
+  recipe.optimizer.name = "adamw";
+  recipe.control.run = (folder / "sadam").string();
+  recipe.control.kind = "matched";
+  const auto matched = whole_run(folder / "matched", recipe);
+  EXPECT_GT(matched.steps.front().brake, 1);
+  EXPECT_EQ(recipe_of(RunPaths{folder / "matched"}).control.brake, matched.steps.front().brake);
+}
+
 TEST(Trainer, AMatchedControlTakesTheMeanBrakeAndAShuffledOneTheSameBrakes) {
   const TemporaryFolder folder;
   const auto braked = whole_run(folder / "sadam", small_recipe());

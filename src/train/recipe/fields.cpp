@@ -132,7 +132,7 @@ std::vector<FieldRow> make_field_table() {
        AnyText{},
        "The folder of the S-Adam run that braked",
        {"matched", "shuffled"}},
-      {SADAM_FIELD(control, brake), kZeroToOne, "The factor; matched fills it in", {"constant", "matched"}},
+      {SADAM_FIELD(control, brake), kNotNegative, "The factor; matched fills it in", {"constant", "matched"}},
 
       {SADAM_FIELD(optimizer, name), one_of<OptimizerKind>(), "The optimizer"},
       {SADAM_FIELD(optimizer, preset),

@@ -124,6 +124,9 @@ class EventWriter {
 /// A field of a recipe and its value.
 using Hyperparameter = std::pair<std::string, std::variant<std::string, double, bool>>;
 
+/// Throws an Error if something else than a folder is where the files of TensorBoard belong.
+void check_tensorboard_place(const std::filesystem::path& folder);
+
 /// Records framed by length and masked CRC-32C, each a protobuf Event (tensorboard.cpp). The points of an
 /// event are the same whether it was just written or read from events.jsonl.
 class TensorBoardWriter {

@@ -138,13 +138,22 @@ std::string indented(std::string_view text) {
   return result;
 }
 
-// The path, whose folder is made.
-const std::filesystem::path& in_its_folder(const std::filesystem::path& path) {
-  const auto folder = base::folder_of(path);
+}  // namespace
+
+void check_tensorboard_place(const std::filesystem::path& folder) {
   std::error_code problem;
   if (std::filesystem::exists(folder, problem) && !std::filesystem::is_directory(folder, problem))
     throw Error(fmt::format("{} is a file, where a folder for TensorBoard should be: move it away.",
                             folder.string()));
+}
+
+namespace {
+
+// The path, whose folder is made.
+const std::filesystem::path& in_its_folder(const std::filesystem::path& path) {
+  const auto folder = base::folder_of(path);
+  check_tensorboard_place(folder);
+  std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   if (problem) throw base::failure("make the folder", folder, problem.value());
   return path;

@@ -93,7 +93,8 @@ TEST(BadRecipe, RangesAreChecked) {
             refused("optimizer.beta1 = 1"));
   EXPECT_EQ("r.toml:1: optimizer.radius is 0; allowed are above 0.", refused("optimizer.radius = 0"));
   EXPECT_EQ("r.toml:1: optimizer.lr is -0.1; allowed are at least 0.", refused("optimizer.lr = -0.1"));
-  EXPECT_EQ("r.toml:1: control.brake is 1.5; allowed are 0 to 1.", refused("control.brake = 1.5"));
+  EXPECT_EQ("r.toml:1: control.brake is -0.5; allowed are at least 0.", refused("control.brake = -0.5"));
+  EXPECT_EQ("r.toml:1: average.decay is 1.5; allowed are 0 to 1.", refused("average.decay = 1.5"));
   EXPECT_EQ("r.toml:1: optimizer.cap is inf; it must be a finite number, above 0.",
             refused("optimizer.cap = inf"));
   EXPECT_EQ("r.toml:1: optimizer.lr is nan; it must be a finite number, at least 0.",
