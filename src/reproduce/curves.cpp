@@ -215,6 +215,7 @@ report::TextTable to_points(const Figure& figure, const Curves& curves) {
 FigureFiles write_figure(const Figure& figure, const Curves& curves, const std::filesystem::path& folder) {
   const FigureFiles files{folder / fmt::format("{}.svg", figure.name),
                           folder / fmt::format("{}.csv", figure.name)};
+  std::filesystem::create_directories(folder);  // of recorded runs there may be none yet
   base::write_file_atomically(files.picture, to_svg(to_chart(figure, curves)));
   base::write_file_atomically(files.numbers, to_csv(to_points(figure, curves)));
   return files;
