@@ -13,7 +13,6 @@
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
-#include "train/schedule.h"
 
 namespace sadam::train {
 namespace {
@@ -140,7 +139,7 @@ void check_epochs(const Position& position, const Recipe& recipe) {
   const auto refuse = [&](const std::string& why) {
     throw UsageError(fmt::format("train.epochs cannot go from {} to {}, because {}.", before, wanted, why));
   };
-  if (spans_the_run(recipe.schedule))
+  if (spans_the_run(value_named<Schedule>(recipe.schedule.name, "schedule.name")))
     refuse(fmt::format(
         "the schedule '{}' spans all epochs and all learning rates would have been others: train another "
         "run with --set train.epochs={}",

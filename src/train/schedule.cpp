@@ -48,18 +48,6 @@ double schedule_factor(const ScheduleRecipe& schedule, std::int64_t step, const 
   throw std::logic_error("a schedule that train/recipe/choices.h does not list");
 }
 
-bool spans_the_run(const ScheduleRecipe& schedule) {
-  switch (value_named<Schedule>(schedule.name, "schedule.name")) {
-    case Schedule::cosine:
-      return true;
-    case Schedule::constant:
-    case Schedule::step:
-    case Schedule::inverse_power:
-      return false;
-  }
-  throw std::logic_error("a schedule that train/recipe/choices.h does not list");
-}
-
 std::string warmup_beyond_the_run(const ScheduleRecipe& schedule, const RunLength& length) {
   if (schedule.warmup <= length.steps()) return "";
   const auto reached = static_cast<double>(length.steps()) / static_cast<double>(schedule.warmup);

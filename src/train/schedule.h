@@ -22,9 +22,6 @@ struct RunLength {
 /// Throws an Error for a schedule that does not exist.
 double schedule_factor(const ScheduleRecipe& schedule, std::int64_t step, const RunLength& length);
 
-/// Whether its rates depend on how long the run is, so that a longer run would have had others from the start.
-bool spans_the_run(const ScheduleRecipe& schedule);
-
 /// A sentence if the warm-up is longer than the run, so that the learning rate never gets to where it should;
 /// "" otherwise.
 std::string warmup_beyond_the_run(const ScheduleRecipe& schedule, const RunLength& length);
