@@ -13,6 +13,7 @@
 #include "base/statistics.h"
 #include "report/comparison.h"
 #include "train/recipe/fields.h"
+#include "train/recipe/short_name.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -48,8 +49,6 @@ bool paper_has_star(const TableRecipe& table, const TableRow& row, const std::st
                      [&](const TableRow& other) { return other.paper_seconds.contains(column); });
 }
 
-using Accuracy = std::optional<double> RunSummary::*;
-
 // What it is compared with, in the order of the rows of the report.
 bool is_compared_with(const TableRecipe& table, const Group& method, const Group& other) {
   if (other.column != method.column) return false;
@@ -74,17 +73,14 @@ RunSummary summary_of(const Plan& plan, const PlannedRun& run) {
                                                  : RunSummary();
 }
 
-/// Of fields that decide what a run comes to.
-std::vector<train::Difference> real_differences(train::Recipe recorded, const train::Recipe& planned) {
-  recorded.title = planned.title;
-  recorded.data.root = planned.data.root;
-  recorded.train.threads = planned.train.threads;
-  recorded.train.device = planned.train.device;
-  recorded.train.checkpoint_every = planned.train.checkpoint_every;
-  recorded.train.evaluate_batch = planned.train.evaluate_batch;
-  recorded.watch = planned.watch;
-  recorded.control = planned.control;
-  return train::differences(recorded, planned);
+/// Of fields that decide what a run comes to. (A control's say where its S-Adam run is and what that gave.)
+std::vector<train::Difference> real_differences(const train::Recipe& recorded, const train::Recipe& planned) {
+  auto found = train::differences(recorded, planned);
+  std::erase_if(found, [](const train::Difference& each) {
+    return each.field.starts_with("watch.") || each.field.starts_with("control.") ||
+           !describes_experiment(*train::find_row(each.field));
+  });
+  return found;
 }
 
 }  // namespace

@@ -44,10 +44,13 @@ Trace traced(const SAdamOptions& options, bool split, bool pass_loss = true) {
 }
 
 TEST(SplitForm, EqualsTheOneClosureStepBitForBit) {
-  for (auto statistic : {Statistic::variance, Statistic::residual}) {
-    const auto options = SAdamOptions(0.01).statistic(statistic);
+  const auto residual = SAdamOptions(0.01).statistic(Statistic::residual);
+  const auto held =
+      SAdamOptions(residual).directions(Directions::step).brake(Brake::held).damping(0.3).target(0.05);
+  for (const auto& options : {SAdamOptions(0.01), residual, held, SAdamOptions(held).interval(2)}) {
     const auto whole = traced(options, false);
     const auto split = traced(options, true);
+    EXPECT_LT(whole.brakes.back(), 1);
     EXPECT_EQ(whole.brakes, split.brakes);
     expect_same_bits(whole.weights, split.weights);
     const auto without_loss = traced(options, true, false);
