@@ -86,8 +86,8 @@ struct HeldBrake {
   double ceiling = 1;
 };
 
-/// α for one ρ. With 0 ≤ ρ < 1 the exponential form lies in (e^{−λ}, 1], and the held one between 0.001 and its
-/// ceiling.
+/// α for one ρ. With 0 ≤ ρ < 1 the exponential form lies in (e^{−λ}, 1], and the held one between 0.001 and
+/// its ceiling.
 double brake(Brake form, double damping, double lgi, const HeldBrake& held = {});
 
 /// The names used in files and messages: "variance", "exponential", …

@@ -51,8 +51,8 @@ struct StepRequest {
 };
 
 /// A torch optimizer whose `step(closure)` takes a closure that returns the loss and does nothing else: the
-/// optimizer clears the gradients, evaluates the closure once with gradients and calls backward. (Twice, where
-/// its options take the gradient uphill of the weights.)
+/// optimizer clears the gradients, evaluates the closure once with gradients and calls backward. (Twice,
+/// where its options take the gradient uphill of the weights.)
 ///
 /// Parameters are float32 or float64, dense, all on one device: the CPU, or a GPU where the library was built
 /// with CUDA. A step whose loss or gradient is not finite is skipped: weights, optimizer state and protected

@@ -133,7 +133,7 @@ class Engine {
   std::array<bool, 2> checked_{};  // the first step that probes is over, under fresh and shared noise
   bool is_one_function_ = true;
   std::vector<kernels::GroupMemory> memory_;  // until there are numbers
-  std::vector<StepSummary> untaken_;  // of steps before the numbers were made
+  std::vector<StepSummary> untaken_;          // of steps before the numbers were made
   StepSummary summary_;
   Totals totals_;
 };

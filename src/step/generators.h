@@ -52,7 +52,8 @@ class Draws {
   }
   /// If it has ended earlier, where that was is learnt from the first probe.
   void end_base(bool just_now = true);
-  /// What is replayed is not what was watched, but a part of it: where that ends is learnt from the first probe.
+  /// What is replayed is not what was watched, but a part of it: where that ends is learnt from the first
+  /// probe.
   void forget_end() {
     for (auto& generator : generators_) generator.after_base.reset();
   }

@@ -29,7 +29,8 @@ class Numbers {
   /// of probes.
   static constexpr std::int64_t kRing = 512;
 
-  Numbers(at::Device device, NumbersShape shape, const Totals& totals, std::vector<kernels::GroupMemory> memory);
+  Numbers(at::Device device, NumbersShape shape, const Totals& totals,
+          std::vector<kernels::GroupMemory> memory);
 
   const NumbersShape& shape() const { return shape_; }
   at::Device device() const { return device_; }
@@ -68,11 +69,11 @@ class Numbers {
   at::Device device_;
   NumbersShape shape_;
   std::int64_t ring_ = kRing;
-  at::Tensor numbers_;   // StepNumbers
-  at::Tensor rules_;     // GroupRule of each group
-  at::Tensor memory_;    // GroupMemory of each group
-  at::Tensor items_;     // ParameterNumbers of each item
-  at::Tensor losses_;    // loss, base, probes
+  at::Tensor numbers_;  // StepNumbers
+  at::Tensor rules_;    // GroupRule of each group
+  at::Tensor memory_;   // GroupMemory of each group
+  at::Tensor items_;    // ParameterNumbers of each item
+  at::Tensor losses_;   // loss, base, probes
   at::Tensor slopes_;
   at::Tensor records_;
   std::vector<kernels::GroupRule> rules_set_;

@@ -219,10 +219,11 @@ void check_together(const Recipe& recipe, bool brake_given) {
         optimizer.statistic));
   if (has_probes && optimizer.brake == name_of(Brake::held) &&
       optimizer.directions != name_of(Directions::step))
-    throw UsageError(fmt::format(
-        "optimizer.brake is 'held' and optimizer.directions is '{}'; 'held' steers by a probe along the step: "
-        "set optimizer.directions = 'step' and optimizer.statistic = 'residual'.",
-        optimizer.directions));
+    throw UsageError(
+        fmt::format("optimizer.brake is 'held' and optimizer.directions is '{}'; 'held' steers by a probe "
+                    "along the step: "
+                    "set optimizer.directions = 'step' and optimizer.statistic = 'residual'.",
+                    optimizer.directions));
   if (has_probes && recipe.train.probe_images > 0 &&
       kernels::reads_slopes(value_named<Statistic>(optimizer.statistic, "optimizer.statistic")))
     throw UsageError(

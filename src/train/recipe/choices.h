@@ -42,7 +42,8 @@ SADAM_FAMILY(Control, SADAM_CONTROLS)
 SADAM_FAMILY(OptimizerKind, SADAM_OPTIMIZERS)
 SADAM_FAMILY(Precision, SADAM_PRECISIONS)
 
-/// Whether its rates depend on how long the run is, so that a longer run would have had others from the start.
+/// Whether its rates depend on how long the run is, so that a longer run would have had others from the
+/// start.
 constexpr bool spans_the_run(Schedule schedule) {
   switch (schedule) {
     case Schedule::cosine:
