@@ -40,7 +40,8 @@ function(sadam_add_fuzzer name)
     set(dictionary -dict=${CMAKE_CURRENT_SOURCE_DIR}/${arg_DICTIONARY})
   endif()
   add_test(NAME ${name}
-           COMMAND ${name} -max_total_time=${SADAM_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=2048 -max_len=16384
+           COMMAND ${name} -max_total_time=${SADAM_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=256
+                   -max_len=16384
                    -print_final_stats=1 -artifact_prefix=${PROJECT_BINARY_DIR}/${name}- ${dictionary} ${corpora}/${name})
   math(EXPR patience "${SADAM_FUZZ_SECONDS} + 300")
   set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED seeds TIMEOUT ${patience})

@@ -59,7 +59,7 @@ class SAdam : public OptimizerOf<SAdamOptions, SAdamParamState> {
   /// Probes around the current weights and returns the brake. `loss` is f(w) from the forward pass after
   /// `begin()`; without it (or without `begin()`) `probe` evaluates f(w) itself, with one more forward pass.
   /// The residual statistic and `Directions::step` read the parameters' gradients, which must then be those
-  /// of this loss.
+  /// of this loss. Each call moves a brake that is held: call it once a step.
   Brakes probe(const LossClosure& loss_fn, const torch::Tensor& loss = {});
   /// The same for a loss in parts that add up, as with accumulated gradients: they are evaluated in this
   /// order. (In `f(0) + f(1)` C++ may evaluate either first, and draw their dropout masks the other way

@@ -49,8 +49,9 @@ class PngDecoder {
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
     if (info_ == nullptr) return false;
     png_set_read_fn(png_, this, read_bytes);
-    // What is neither picture nor palette is of no use here, and may be large.
-    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, 0);
+    // What is neither picture nor palette is of no use here. libpng would take the memory that a damaged text
+    // chunk says it needs before it has seen a byte of it.
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_set_chunk_malloc_max(png_, kMostChunkBytes);
     png_read_info(png_, info_);
     return true;

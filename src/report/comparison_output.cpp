@@ -212,11 +212,10 @@ std::string to_json(const Comparison& comparison) {
       differences["less"] = comparison.entrants[comparison.baseline].name;
       for (const auto& measure : comparison.paired) {
         const auto& values = measure.values[i];
-        const auto spread = base::deviation(values);
+        const auto half = base::half_interval(values);
         auto& each = differences[measure.key] = Json::object();
         each["mean"] = json_value(difference_cell(values).value);
-        each["error"] =
-            spread ? Json(*spread / std::sqrt(static_cast<double>(values.size()))) : Json(nullptr);
+        each["half_interval"] = half ? Json(*half) : Json(nullptr);
         each["pairs"] = values.size();
       }
     }

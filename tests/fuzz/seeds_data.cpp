@@ -32,6 +32,11 @@ void make_seeds(const std::filesystem::path& folder) {
       base::write_file_atomically(
           folder / "fuzz_png" / std::to_string(number++),
           samples::write_png({.width = 9, .height = 5, .kind = kind, .interlaced = interlaced}));
+  // Behind signature and header, a text that claims two gigabytes.
+  auto greedy = samples::write_png({.width = 9, .height = 5, .kind = PngKind::grey});
+  greedy.resize(8 + 25);
+  for (const char letter : std::string_view("yyyyzTXtyy")) greedy.push_back(static_cast<std::byte>(letter));
+  base::write_file_atomically(folder / "fuzz_png" / "greedy", greedy);
 
   const auto write_text = [&](const char* name, std::string_view text) {
     base::write_file_atomically(folder / "fuzz_annotations" / name, text);
