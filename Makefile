@@ -48,7 +48,7 @@ test: deps ## build and run all tests, then the sanitizer builds and a few secon
 	@$(call configure,asan)
 	@$(call build,asan,--target kernels_test step_test base_test data_test nn_kernels_test)
 	@ctest --preset asan --parallel $(JOBS)
-	@$(call fuzz,5)
+	@$(call fuzz,3)
 
 python: deps ## build the Python package as a wheel, test it in an environment of its own (build/python)
 	@scripts/install-deps --python
