@@ -1,7 +1,7 @@
 // Runs to look at: a small table that sadam trains itself, and copies of its runs with events of our own.
 
 import { execFileSync, spawn } from "node:child_process";
-import { appendFileSync, closeSync, cpSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { appendFileSync, closeSync, cpSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 export const oddName = `<img src=x onerror=alert(1)>"'&<script>alert(1)`;
@@ -31,7 +31,10 @@ export const stepLine = (step, values = {}) =>
 export function copyRun(from, to, lines) {
   mkdirSync(join(to, ".."), { recursive: true });
   cpSync(from, to, { recursive: true });
-  if (lines !== undefined) writeFileSync(join(to, "events.jsonl"), lines);
+  if (lines === undefined) return to;
+  writeFileSync(join(to, "events.jsonl"), lines);
+  // They say how long the events were.
+  for (const file of ["checkpoint.pt", "checkpoint.previous.pt", "best.pt"]) rmSync(join(to, file), { force: true });
   return to;
 }
 

@@ -46,6 +46,9 @@ export async function faults(page) {
 
 export const chart = (page, key) => page.locator(`[data-chart="${key}"]`);
 
+/** The box of a group in the list of runs. */
+export const box = (page, group) => page.locator(`.run-list label[title="${group}"] input`);
+
 /** The numbers of a chart, as its table has them. */
 export async function numbers(page, key) {
   const figure = chart(page, key);
