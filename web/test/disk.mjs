@@ -5,28 +5,30 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { longSteps, makeBrokenRun, makeLongRun, makeTable, copyRun, oddName, peakLoss, peakStep } from "./fixture.mjs";
+import { longSteps, makeBrokenRun, makeLongRun, copyRun, oddName, peakLoss, peakStep } from "./fixture.mjs";
 import { box, chart, drag, faults, numbers, saved, until, visit } from "./visit.mjs";
 
-export async function setUp({ browser, sadam, folder }) {
+export async function setUp({ browser, sadam, folder, made }) {
   mkdirSync(folder, { recursive: true });
-  const report = (root, ...runs) => {
-    const file = join(folder, `${root}-${runs.length}.html`);
-    execFileSync(sadam, ["report", ...runs, "--root", join(folder, root), "-o", file], { stdio: ["ignore", "ignore", "inherit"] });
+  const report = (name, root) => {
+    const file = join(folder, `${name}.html`);
+    execFileSync(sadam, ["report", "--root", root, "-o", file], { stdio: ["ignore", "ignore", "inherit"] });
     return pathToFileURL(file).href;
   };
-  const made = makeTable(sadam, join(folder, "table"));
-  const small = report("table");
   copyRun(made.sadam, join(folder, "odd", oddName));
   makeBrokenRun(made.sadam, join(folder, "odd", "broken"));
   makeLongRun(made.sadam, join(folder, "long", "long"));
-  return { browser, sadam, folder, small, odd: report("odd"), long: report("long"), reportOn: report };
+  return {
+    browser, folder, events: (run) => readFileSync(join(made.root, "table1-quick-3-epochs/synthetic", run, "events.jsonl"), "utf8")
+      .trim().split("\n").map((line) => JSON.parse(line)),
+    small: report("small", made.root), odd: report("odd", join(folder, "odd")), long: report("long", join(folder, "long")),
+  };
 }
 
 const rowOf = (page, name) => page.locator(".paper-table tbody tr", { has: page.getByText(name, { exact: true }) });
 
 export const checks = {
-  async "tells the story: table, curves, probe, seeds, chattering, recipes"({ browser, small, folder }) {
+  async "tells the story: table, curves, probe, seeds, chattering, recipes"({ browser, small, events }) {
     const page = await visit(browser, small);
     assert.deepEqual(await page.locator("nav a").allTextContents(),
       ["Tables", "Curves", "What the probe saw", "Chattering", "Seed by seed", "Recipes and environments"]);
@@ -38,19 +40,17 @@ export const checks = {
     assert.match(await page.locator("#recipes").textContent(), /3 epochs instead of 10.*optimizer\.name/s);
     // The table's mean, from the events themselves.
     const best = [1, 2, 3].map((seed) => {
-      const events = readFileSync(join(folder, `table/table1-quick-3-epochs/synthetic/adamw/seed-${seed}/events.jsonl`), "utf8");
-      return Math.max(...events.trim().split("\n").map((line) => JSON.parse(line)).filter(({ event }) => event === "epoch").map((epoch) => 100 * epoch.test_accuracy));
+      const epochs = events(`adamw/seed-${seed}`).filter(({ event }) => event === "epoch");
+      return Math.max(...epochs.map((epoch) => 100 * epoch.test_accuracy));
     });
     const mean = (best[0] + best[1] + best[2]) / 3;
     assert.equal(await rowOf(page, "AdamW").locator("strong").textContent(), mean.toFixed(2));
     await page.done();
   },
 
-  async "curves are the events: thick lines are means over the seeds"({ browser, small, folder }) {
+  async "curves are the events: thick lines are means over the seeds"({ browser, small, events }) {
     const page = await visit(browser, small);
-    const epochs = [1, 2, 3].map((seed) =>
-      readFileSync(join(folder, `table/table1-quick-3-epochs/synthetic/sadam-k2/seed-${seed}/events.jsonl`), "utf8")
-        .trim().split("\n").map((line) => JSON.parse(line)).filter(({ event }) => event === "epoch"));
+    const epochs = [1, 2, 3].map((seed) => events(`sadam-k2/seed-${seed}`).filter(({ event }) => event === "epoch"));
     const rows = await numbers(page, "test_loss");
     assert.equal(rows.length, 3);
     rows.forEach((row, i) => {
@@ -114,11 +114,11 @@ export const checks = {
     await page.done();
   },
 
-  async "charts can be saved as PNG and CSV"({ browser, small, folder }) {
+  async "charts can be saved as PNG and CSV"({ browser, small, events }) {
     const page = await visit(browser, small);
     const lines = (await saved(page, "loss", "CSV")).toString().trim().split("\n");
     assert.equal(lines[0], "group,run,seed,step,epoch,value,lowest,highest");
-    const first = JSON.parse(readFileSync(join(folder, "table/table1-quick-3-epochs/synthetic/adamw/seed-1/events.jsonl"), "utf8").split("\n")[0]);
+    const [first] = events("adamw/seed-1");
     assert.ok(lines[1].startsWith("AdamW,table1-quick-3-epochs/synthetic/adamw/seed-1,1,1,0.25,"), lines[1]);
     assert.ok(Math.abs(Number(lines[1].split(",")[5]) - first.loss) < 1e-5);
     assert.equal(lines.length, 1 + 9 * 12);
@@ -196,16 +196,15 @@ export const checks = {
   },
 
   async "accessible in light and dark, and no wider than a phone"({ browser, small }) {
-    for (const colorScheme of ["light", "dark"])
-      for (const width of [1280, 320]) {
-        const page = await visit(browser, small, { colorScheme, viewport: { width, height: 800 } });
-        await numbers(page, "loss");
-        await page.locator("#recipes details").first().evaluate((details) => { details.open = true; });
-        assert.deepEqual(await faults(page), [], `${colorScheme}, ${width} pixels`);
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-        assert.ok(wide <= width, `the page is ${wide} pixels wide on a screen of ${width}`);
-        await page.done();
-      }
+    for (const [colorScheme, width] of [["light", 1280], ["dark", 1280], ["light", 320]]) {
+      const page = await visit(browser, small, { colorScheme, viewport: { width, height: 800 } });
+      await numbers(page, "loss");
+      await page.locator("#recipes details").first().evaluate((details) => { details.open = true; });
+      assert.deepEqual(await faults(page), [], `${colorScheme}, ${width} pixels`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `the page is ${wide} pixels wide on a screen of ${width}`);
+      await page.done();
+    }
   },
 
   async "prints on white, whatever the screen was"({ browser, small }) {

@@ -18,7 +18,7 @@ export function makeTable(sadam, root) {
     "--controls", "matched", "--set", "data.train_images=512", "--set", "data.test_images=200", "--set", "watch.chatter=2",
     "--set", "train.threads=1", "--root", root, "--quiet",
   ], { stdio: ["ignore", "ignore", "inherit"] });
-  return { adamw: join(root, table, "adamw/seed-1"), sadam: join(root, table, "sadam-k2/seed-1") };
+  return { root, adamw: join(root, table, "adamw/seed-1"), sadam: join(root, table, "sadam-k2/seed-1") };
 }
 
 export const stepLine = (step, values = {}) =>

@@ -23,29 +23,37 @@ try {
 }
 
 const folder = mkdtempSync(join(tmpdir(), "sadam-page-"));
+const { makeTable } = await import("./fixture.mjs");
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-const suites = [["curves", await import("./curves.mjs")], ["disk", await import("./disk.mjs")], ["live", await import("./live.mjs")]];
 let failed = 0, ran = 0;
-try {
-  for (const [name, suite] of suites) {
-    const chosen = Object.entries(suite.checks).filter(([check]) => words.every((word) => `${name} ${check}`.includes(word)));
-    if (chosen.length === 0) continue;
-    const stage = suite.setUp ? await suite.setUp({ browser, sadam: resolve(sadam), folder: join(folder, name) }) : {};
-    for (const [check, body] of chosen) {
-      const start = performance.now();
-      let problem = null;
-      try {
-        await body(stage);
-      } catch (error) {
-        problem = error;
-        ++failed;
-      }
-      ++ran;
-      console.log(`${problem ? "FAILED" : "ok"}  ${name}: ${check} (${Math.round(performance.now() - start)} ms)`);
-      if (problem) console.log(problem.stack ?? problem);
+
+async function run(name, made) {
+  const { checks, setUp } = await import(`./${name}.mjs`);
+  const chosen = Object.entries(checks).filter(([check]) => words.every((word) => `${name} ${check}`.includes(word)));
+  if (chosen.length === 0) return;
+  const stage = setUp ? await setUp({ browser, sadam: resolve(sadam), folder: join(folder, name), made: made() }) : {};
+  for (const [check, body] of chosen) {
+    const start = performance.now();
+    let problem = null;
+    try {
+      await body(stage);
+    } catch (error) {
+      problem = error;
+      ++failed;
     }
-    await stage.tearDown?.();
+    ++ran;
+    console.log(`${problem ? "FAILED" : "ok"}  ${name}: ${check} (${Math.round(performance.now() - start)} ms)`);
+    if (problem) console.log(problem.stack ?? problem);
   }
+  await stage.tearDown?.();
+}
+
+try {
+  let table = null; // trained once, by the first that needs it
+  const made = () => (table ??= makeTable(resolve(sadam), join(folder, "table")));
+  await run("curves", made);
+  await run("disk", made);
+  await run("live", made);
 } finally {
   await browser.close();
   rmSync(folder, { recursive: true, force: true });

@@ -76,7 +76,7 @@ export async function drag(page, key, from, to) {
   await page.mouse.up();
 }
 
-export async function until(what, test, seconds = 5) {
+export async function until(what, test, seconds = 10) {
   const start = performance.now();
   for (;;) {
     const value = await test();
