@@ -162,7 +162,7 @@ export class Chart {
         { ...axis, label: axisNames[drawing.axis], labelSize: 1.7 * size, size: 2.3 * size, space: 5 * size,
           incrs: drawing.axis === "time" ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8],
           values: (_, splits) => splits.map((x) => (x === null ? "" : short(x))) },
-        { ...axis, size: 4.6 * size, values: (_, splits) => splits.map((y) => (y === null ? "" : short(y))) },
+        { ...axis, size: 4.6 * size, space: 2.6 * size, values: (_, splits) => splits.map((y) => (y === null ? "" : short(y))) },
       ],
       cursor: {
         sync: { key: "sadam", scales: ["x", null] },

@@ -217,7 +217,7 @@ export const checks = {
       const seen = new Set();
       for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) seen.add(data.slice(i, i + 3).join());
       dispatchEvent(new Event("afterprint"));
-      return [seen.has("31,111,178"), seen.has("108,182,240")]; // the first colour of the light and of the dark theme
+      return [seen.has("31,109,185"), seen.has("104,183,237")]; // the first colour of the light and of the dark theme
     });
     assert.deepEqual(light, [true, false]);
     await page.done();

@@ -51,7 +51,7 @@ async function run(name, made) {
 try {
   let table = null; // trained once, by the first that needs it
   const made = () => (table ??= makeTable(resolve(sadam), join(folder, "table")));
-  await run("curves", made);
+  await run("pure", made);
   await run("disk", made);
   await run("live", made);
 } finally {

@@ -1,12 +1,16 @@
-// The pure part: what becomes of points before they are drawn.
+// The pure parts: what becomes of points before they are drawn, and the colours.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { transformWithEsbuild } from "vite";
 
-const file = new URL("../src/curves.ts", import.meta.url);
-const { code } = await transformWithEsbuild(readFileSync(file, "utf8"), file.pathname);
-const { align, envelopeOf, meanOf, rulerOf, smoothed, valueAt } = await import("data:text/javascript," + encodeURIComponent(code));
+async function load(name) {
+  const file = new URL(`../src/${name}.ts`, import.meta.url);
+  const { code } = await transformWithEsbuild(readFileSync(file, "utf8"), file.pathname);
+  return import("data:text/javascript," + encodeURIComponent(code));
+}
+const { align, envelopeOf, meanOf, rulerOf, smoothed, valueAt } = await load("curves");
+const { dark, light } = await load("look");
 
 const line = (n, f, step = 1) => ({ x: Array.from({ length: n }, (_, i) => (i + 1) * step), y: Array.from({ length: n }, (_, i) => f(i + 1)) });
 const curve = (points, extremes = {}) => ({ step: points.x, ...points, low: null, high: null, ...extremes });
@@ -51,7 +55,7 @@ export const checks = {
   },
   "smoothing leaves straight lines as they are, and means what is within the window"() {
     const straight = line(50, (i) => 3 * i);
-    smoothed(straight, 10).y.slice(2, -2).forEach((value, i) => assert.ok(Math.abs(value - straight.y[i + 2]) < 1e-9));
+    smoothed(straight, 10).y.slice(5, -5).forEach((value, i) => assert.ok(Math.abs(value - straight.y[i + 5]) < 1e-9));
     const bumpy = line(101, (i) => (i * 7919) % 13);
     const direct = bumpy.y.slice(40, 61).reduce((a, b) => a + b) / 21; // x = 41 … 61
     assert.ok(Math.abs(smoothed(bumpy, 20).y[50] - direct) < 1e-9);
@@ -73,4 +77,30 @@ export const checks = {
     assert.equal(rulerOf({ epochs: [] }, "epoch"), null);
     assert.equal(rulerOf({ epochs: [] }, "step")(7), 7);
   },
+  "deuteranopes can tell the lines of both themes apart, and from the paper"() {
+    for (const theme of [light, dark]) {
+      const colours = theme.lines.map(linear);
+      assert.equal(colours.length, 8);
+      for (let i = 0; i < 8; ++i) {
+        const [dim, bright] = [luminance(colours[i]), luminance(linear(theme.paper))].sort((a, b) => a - b);
+        assert.ok((bright + 0.05) / (dim + 0.05) >= 3, `${theme.lines[i]} on ${theme.paper}`);
+        // 0.02 is about what can just be seen side by side.
+        for (let j = 0; j < i; ++j)
+          for (const see of [(colour) => colour, deuteranope]) {
+            const distance = Math.hypot(...oklab(see(colours[i])).map((value, k) => value - oklab(see(colours[j]))[k]));
+            assert.ok(distance > 0.085, `${theme.lines[i]} and ${theme.lines[j]}: ${distance}`);
+          }
+      }
+    }
+  },
+};
+
+const linear = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+const times = (matrix, v) => matrix.map((row) => row[0] * v[0] + row[1] * v[1] + row[2] * v[2]);
+const luminance = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
+// Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
+const deuteranope = (v) => times([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]], v).map((x) => Math.min(1, Math.max(0, x)));
+const oklab = (v) => {
+  const cones = times([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566], [0.0883024619, 0.2817188376, 0.6299787005]], v).map(Math.cbrt);
+  return times([[0.2104542553, 0.793617785, -0.0040720468], [1.9779984951, -2.428592205, 0.4505937099], [0.0259040371, 0.7827717662, -0.808675766]], cones);
 };
