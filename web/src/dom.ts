@@ -9,7 +9,8 @@ function fill(element: Element, attributes: Record<string, Value>, children: Chi
     if (typeof value === "function") element.addEventListener(name, value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  for (const child of children) if (child !== null && child !== undefined && child !== false) element.append(child);
+  for (const child of children)
+    if (child !== null && child !== undefined && child !== false) element.append(child);
 }
 
 /** An HTML element. An attribute whose value is a function listens to the event of that name. */

@@ -5,14 +5,22 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-const skip = (why) => { console.log(`The tests of the page in a browser were skipped: ${why}`); process.exit(77); };
+const skip = (why) => {
+  console.log(`The tests of the page in a browser were skipped: ${why}`);
+  process.exit(77);
+};
 
 const [sadam = process.env.SADAM, ...words] = process.argv.slice(2);
 if (!sadam || !existsSync(sadam)) {
   console.error("Name the program: node test/run.mjs build/release/src/cli/sadam");
   process.exit(2);
 }
-const candidates = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const candidates = [
+  process.env.CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
 const executablePath = candidates.find((path) => path && existsSync(path));
 if (!executablePath) skip("Chromium was not found (apt-get install chromium, or set CHROMIUM to its path).");
 let chromium;
@@ -25,13 +33,18 @@ try {
 const folder = mkdtempSync(join(tmpdir(), "sadam-page-"));
 const { makeTable } = await import("./fixture.mjs");
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-let failed = 0, ran = 0;
+let failed = 0,
+  ran = 0;
 
 async function run(name, made) {
   const { checks, setUp } = await import(`./${name}.mjs`);
-  const chosen = Object.entries(checks).filter(([check]) => words.every((word) => `${name} ${check}`.includes(word)));
+  const chosen = Object.entries(checks).filter(([check]) =>
+    words.every((word) => `${name} ${check}`.includes(word)),
+  );
   if (chosen.length === 0) return;
-  const stage = setUp ? await setUp({ browser, sadam: resolve(sadam), folder: join(folder, name), made: made() }) : {};
+  const stage = setUp
+    ? await setUp({ browser, sadam: resolve(sadam), folder: join(folder, name), made: made() })
+    : {};
   for (const [check, body] of chosen) {
     const start = performance.now();
     let problem = null;
@@ -42,7 +55,9 @@ async function run(name, made) {
       ++failed;
     }
     ++ran;
-    console.log(`${problem ? "FAILED" : "ok"}  ${name}: ${check} (${Math.round(performance.now() - start)} ms)`);
+    console.log(
+      `${problem ? "FAILED" : "ok"}  ${name}: ${check} (${Math.round(performance.now() - start)} ms)`,
+    );
     if (problem) console.log(problem.stack ?? problem);
   }
   await stage.tearDown?.();
