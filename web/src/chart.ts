@@ -1,12 +1,14 @@
 // A chart of curves over steps, epochs or time: uPlot, with zoom, a reading at the cursor, markers, bands.
 
 import uPlot from "uplot";
+import { chartPng } from "./chart_png";
 import { align, valueAt, type Axis, type Points, type Strand } from "./curves";
 import { button, h } from "./dom";
-import { pngOfCanvas, type Rows } from "./download";
+import type { Rows } from "./download";
 import { duration, short } from "./format";
 import { frame } from "./frame";
-import { colourOf, fontFamily, markerPath, theme, type Look, type Theme } from "./look";
+import { colourOf, font, theme, type Look, type Theme } from "./look";
+import { drawMarkers } from "./markers";
 
 /** A group in a chart: its seeds thin, the line that stands for them thick, a band from lowest to highest. */
 export interface Trace {
@@ -37,13 +39,13 @@ export interface Kind {
 
 export interface Host {
   zoom(range: [number, number] | null): void;
+  move(share: number): void; // of what is in view
   setLogarithmic(key: string, on: boolean): void;
   rows(key: string): Rows;
 }
 
 const height = 240;
 const axisNames: Record<Axis, string> = { epoch: "epoch", step: "step", time: "training time, s" };
-const font = (size: number) => `${size}px ${fontFamily}`;
 const faded = (colour: string, opacity: number) =>
   colour +
   Math.round(opacity * 255)
@@ -52,6 +54,7 @@ const faded = (colour: string, opacity: number) =>
 
 export class Chart {
   readonly element: HTMLElement & { refresh(): void };
+  private title: string;
   private plotHolder: HTMLElement;
   private reading = h("div", { class: "reading", hidden: true });
   private logButton: HTMLButtonElement | null = null;
@@ -65,6 +68,7 @@ export class Chart {
     readonly kind: Kind,
     private host: Host,
   ) {
+    this.title = kind.title + (kind.unit ? `, ${kind.unit}` : "");
     this.plotHolder = h(
       "div",
       {
@@ -103,9 +107,13 @@ export class Chart {
     this.element = frame(
       {
         key: kind.key,
-        title: kind.title + (kind.unit ? `, ${kind.unit}` : ""),
+        title: this.title,
         note: kind.note,
-        png: () => this.png(),
+        png: () =>
+          chartPng(this.title, this.drawing?.traces ?? [], (width, tall, size, holder) => {
+            const options = this.options(this.drawing!, theme(), width, tall, size);
+            return new uPlot({ ...options, cursor: { show: false } }, this.columns(this.drawing!), holder);
+          }),
         rows: () => host.rows(kind.key),
         table: () => this.table(),
       },
@@ -263,7 +271,15 @@ export class Chart {
         draw: [
           (plot) =>
             traces.forEach((trace, i) =>
-              drawMarkers(plot, firstMain + i, trace, i, colourOf(trace.look, look), look.paper, size),
+              drawMarkers(
+                plot,
+                firstMain + i,
+                trace.look.marker,
+                i,
+                colourOf(trace.look, look),
+                look.paper,
+                size,
+              ),
             ),
         ],
         setCursor: [(plot) => this.read(plot)],
@@ -326,7 +342,6 @@ export class Chart {
     const plot = this.plot,
       drawing = this.drawing;
     if (!plot || !drawing || event.ctrlKey || event.metaKey || event.altKey) return;
-    const span = drawing.to - drawing.from;
     const width = plot.over.clientWidth;
     const left = plot.cursor.left !== undefined && plot.cursor.left >= 0 ? plot.cursor.left : width / 2;
     const centre = plot.posToVal(left, "x");
@@ -352,10 +367,10 @@ export class Chart {
         this.host.zoom(null);
         break;
       case "PageUp":
-        this.host.zoom([drawing.from - span / 2, drawing.to - span / 2]);
+        this.host.move(-0.5);
         break;
       case "PageDown":
-        this.host.zoom([drawing.from + span / 2, drawing.to + span / 2]);
+        this.host.move(0.5);
         break;
       default:
         return;
@@ -375,58 +390,6 @@ export class Chart {
     });
     return rows;
   }
-
-  /** The chart anew, larger, with its title and a legend. */
-  private async png(): Promise<Blob> {
-    const drawing = this.drawing;
-    if (!drawing) throw new Error("Nothing is drawn yet.");
-    const look = theme(),
-      width = 1200,
-      tall = 620,
-      size = 18;
-    const holder = h("div", { class: "unseen" });
-    document.body.append(holder);
-    const plot = new uPlot(
-      { ...this.options(drawing, look, width, tall, size), cursor: { show: false } },
-      this.columns(drawing),
-      holder,
-    );
-    await Promise.resolve();
-    const source = plot.ctx.canvas,
-      scale = source.width / width;
-    const line = 30,
-      head = 60;
-    const canvas = h("canvas", {
-      width: source.width,
-      height: (head + tall + 24 + line * drawing.traces.length) * scale,
-    });
-    const context = canvas.getContext("2d")!;
-    context.fillStyle = look.paper;
-    context.fillRect(0, 0, canvas.width, canvas.height);
-    context.drawImage(source, 0, head * scale);
-    plot.destroy();
-    holder.remove();
-    context.scale(scale, scale);
-    context.fillStyle = look.ink;
-    context.font = "600 " + font(22);
-    context.fillText(this.kind.title + (this.kind.unit ? `, ${this.kind.unit}` : ""), 24, 38);
-    drawing.traces.forEach((trace, i) => {
-      const y = head + tall + 16 + line * i;
-      context.strokeStyle = context.fillStyle = colourOf(trace.look, look);
-      context.lineWidth = 3;
-      context.setLineDash(trace.look.dash);
-      context.beginPath();
-      context.moveTo(84, y);
-      context.lineTo(144, y);
-      context.stroke();
-      context.setLineDash([]);
-      context.fill(new Path2D(markerPath(trace.look.marker, 114, y, 6)));
-      context.fillStyle = look.ink;
-      context.font = font(size);
-      context.fillText(trace.label, 160, y + 6);
-    });
-    return pngOfCanvas(canvas);
-  }
 }
 
 /** Without the digits that come from where the cursor happens to be. */
@@ -434,44 +397,4 @@ function roundFor(x: number, drawing: Drawing): number {
   if (drawing.axis === "step") return Math.round(x);
   const unit = Math.pow(10, Math.floor(Math.log10((drawing.to - drawing.from || 1) / 1000)));
   return Number((Math.round(x / unit) * unit).toPrecision(10));
-}
-
-/** A few markers along the line, not at the same places as those of the other lines. */
-function drawMarkers(
-  plot: uPlot,
-  index: number,
-  trace: Trace,
-  order: number,
-  colour: string,
-  paper: string,
-  size: number,
-): void {
-  const xs = plot.data[0],
-    ys = plot.data[index] as (number | null | undefined)[];
-  const { min, max } = plot.scales.x;
-  const places: number[] = [];
-  for (let i = 0; i < xs.length; ++i)
-    if (typeof ys[i] === "number" && xs[i] >= min! && xs[i] <= max!) places.push(i);
-  const most = Math.max(3, Math.round(plot.over.clientWidth / 70));
-  const every = places.length <= 2 * most ? 1 : places.length / most;
-  const ratio = uPlot.pxRatio;
-  const { ctx } = plot;
-  ctx.save();
-  ctx.fillStyle = colour;
-  ctx.strokeStyle = paper;
-  ctx.lineWidth = 1.2 * ratio;
-  for (let k = every === 1 ? 0 : every * ((order * 0.37) % 1); k < places.length; k += every) {
-    const i = places[Math.floor(k)];
-    const outline = new Path2D(
-      markerPath(
-        trace.look.marker,
-        plot.valToPos(xs[i], "x", true),
-        plot.valToPos(ys[i]!, "y", true),
-        0.3 * size * ratio,
-      ),
-    );
-    ctx.stroke(outline);
-    ctx.fill(outline);
-  }
-  ctx.restore();
 }

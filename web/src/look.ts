@@ -38,11 +38,11 @@ export const dark: Theme = {
 };
 
 export const dashes: number[][] = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
-export const markers = ["circle", "square", "triangle", "diamond", "cross", "down", "plus", "bar"];
 
 /** That of the page, for canvases and saved pictures. */
 export const fontFamily =
   'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif';
+export const font = (size: number): string => `${size}px ${fontFamily}`;
 
 let printing = false;
 
@@ -60,47 +60,3 @@ export function theme(): Theme {
 }
 
 export const colourOf = (look: Look, of: Theme = theme()): string => of.lines[look.colour % of.lines.length];
-
-/** The outline of a marker around (x, y) as an SVG path, which a canvas takes as well. */
-export function markerPath(marker: number, x: number, y: number, r: number): string {
-  switch (markers[marker % markers.length]) {
-    case "square":
-      return `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}z`;
-    case "triangle":
-      return `M${x} ${y - 1.25 * r}L${x + 1.2 * r} ${y + r}H${x - 1.2 * r}z`;
-    case "diamond":
-      return `M${x} ${y - 1.4 * r}L${x + 1.4 * r} ${y}L${x} ${y + 1.4 * r}L${x - 1.4 * r} ${y}z`;
-    case "down":
-      return `M${x} ${y + 1.25 * r}L${x + 1.2 * r} ${y - r}H${x - 1.2 * r}z`;
-    case "cross":
-      return cross(x, y, r, 0.9, true);
-    case "plus":
-      return cross(x, y, r, 1.25, false);
-    case "bar":
-      return `M${x - 0.6 * r} ${y - 1.4 * r}h${1.2 * r}v${2.8 * r}h${-1.2 * r}z`;
-    default:
-      return `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`;
-  }
-}
-
-function cross(x: number, y: number, r: number, reach: number, turned: boolean): string {
-  const a = r * reach,
-    b = r * 0.4;
-  const corners = [
-    [-b, -a],
-    [b, -a],
-    [b, -b],
-    [a, -b],
-    [a, b],
-    [b, b],
-    [b, a],
-    [-b, a],
-    [-b, b],
-    [-a, b],
-    [-a, -b],
-    [-b, -b],
-  ];
-  const s = turned ? Math.SQRT1_2 * 1.25 : 1;
-  const placed = corners.map(([u, v]) => (turned ? [x + s * (u - v), y + s * (u + v)] : [x + u, y + v]));
-  return "M" + placed.map(([u, v]) => `${u} ${v}`).join("L") + "z";
-}

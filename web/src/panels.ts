@@ -3,12 +3,11 @@
 import { Chart, type Drawing, type Host, type Kind, type Trace } from "./chart";
 import { curveOf, envelopeOf, meanOf, rulerOf, smoothed, type Axis, type Curve, type Ruler } from "./curves";
 import type { Run } from "./data";
-import { button, h, renew } from "./dom";
+import { Controls } from "./controls";
+import { h, renew } from "./dom";
 import type { Rows } from "./download";
-import { plural } from "./format";
 import { histogramStrips } from "./histograms";
 import { StripChart, type Strips } from "./strips";
-import { swatch } from "./swatch";
 import type { Chosen, View } from "./view";
 
 interface Panel {
@@ -75,35 +74,44 @@ export class Panels implements Host {
   private bodies = panels.map(() => h("div", { class: "grid" }));
   private charts = new Map<string, Chart>();
   private strips = new Map<string, StripChart>();
-  private controls = h("div", { class: "controls" });
-  private legend = h("ul", { class: "legend", "aria-label": "Chosen groups" });
-  private axisNote = h("p", { class: "said" });
-  private extent: [number, number] = [0, 1];
+  private controls: Controls;
+  private extent: [number, number] = [0, 1]; // of all that is there
+  private range: [number, number] = [0, 1]; // of what is in view
   private axis: Axis = "epoch";
 
   constructor(private view: View) {
+    this.controls = new Controls(view, this);
     this.elements = panels.map(({ id, title }, i) =>
       h(
         "section",
         { id, "aria-labelledby": `${id}-title` },
         h("h2", { id: `${id}-title` }, title),
-        i === 0 ? this.controls : null,
-        i === 0 ? this.legend : null,
-        i === 0 ? this.axisNote : null,
+        i === 0 ? this.controls.element : null,
         this.bodies[i],
       ),
     );
-    this.makeControls();
   }
 
   zoom(range: [number, number] | null): void {
     if (!range) return this.view.setZoom(null);
     const [first, last] = this.extent;
-    const smallest = (last - first) / 1e5;
-    const from = Math.max(first, Math.min(...range)),
-      to = Math.min(last, Math.max(...range));
-    if (to - from < smallest) return;
+    const from = Math.max(first, Math.min(...range));
+    const to = Math.min(last, Math.max(...range));
+    if (to - from < (last - first) / 1e5) return;
     this.view.setZoom(from <= first && to >= last ? null : { axis: this.axis, from, to });
+  }
+
+  zoomBy(factor: number): void {
+    const [from, to] = this.range;
+    const middle = (from + to) / 2;
+    this.zoom([middle - ((to - from) * factor) / 2, middle + ((to - from) * factor) / 2]);
+  }
+
+  /** Sideways by a share of what is in view, as far as there is something. */
+  move(share: number): void {
+    const [from, to] = this.range;
+    const by = Math.max(this.extent[0] - from, Math.min(this.extent[1] - to, share * (to - from)));
+    this.zoom([from + by, to + by]);
   }
 
   setLogarithmic(key: string, on: boolean): void {
@@ -121,8 +129,9 @@ export class Panels implements Host {
     const ends = [...curves.values()].flat().flatMap(({ curve }) => curve.x[curve.x.length - 1] ?? []);
     this.extent = [0, Math.max(...ends, this.axis === "time" ? 1e-3 : 1)];
     const zoom = this.view.zoom?.axis === this.axis ? this.view.zoom : null;
-    const [from, to] = zoom ? [zoom.from, zoom.to] : this.extent;
-    this.drawControls(chosen, zoom !== null);
+    this.range = zoom ? [zoom.from, zoom.to] : this.extent;
+    const [from, to] = this.range;
+    this.controls.draw(chosen, this.axis, zoom !== null);
     panels.forEach((panel, p) => {
       const shown: Element[] = [];
       const later: (() => void)[] = [];
@@ -162,27 +171,24 @@ export class Panels implements Host {
 
   /** Everything that the chosen runs recorded of it. */
   rows(key: string): Rows {
-    const rows: Rows = [
-      ["group", "run", "seed", "step", this.axis === "step" ? "x" : this.axis, "value", "lowest", "highest"],
-    ];
+    const place = this.axis === "step" ? [] : [this.axis];
+    const rows: Rows = [["group", "run", "seed", "step", ...place, "value", "lowest", "highest"]];
     const chosen = this.view.chosen();
-    for (const {
-      chosen: { label },
-      run,
-      curve,
-    } of this.curves(key, chosen, this.rulers(chosen)))
-      curve.step.forEach((step, i) =>
+    for (const { chosen: group, run, curve } of this.curves(key, chosen, this.rulers(chosen)))
+      curve.step.forEach((step, i) => {
+        const where = place.map(() => Number(curve.x[i].toPrecision(8)));
+        const value = curve.y[i];
         rows.push([
-          label,
+          group.label,
           run.id,
           run.seed,
           step,
-          Number(curve.x[i].toPrecision(8)),
-          curve.y[i],
-          curve.low?.[i] ?? curve.y[i],
-          curve.high?.[i] ?? curve.y[i],
-        ]),
-      );
+          ...where,
+          value,
+          curve.low?.[i] ?? value,
+          curve.high?.[i] ?? value,
+        ]);
+      });
     return rows;
   }
 
@@ -264,125 +270,6 @@ export class Panels implements Host {
     if (chosen.every(({ runs }) => runs.every((run) => !this.view.details(run.id))))
       return "Reading the chosen runs …";
     return panel.empty;
-  }
-
-  private axisBoxes = new Map<Axis, HTMLInputElement>();
-  private slider = h("input", {
-    type: "range",
-    min: 0,
-    max: 20,
-    step: 0.5,
-    id: "smoothing",
-    input: () => this.view.setSmoothing(Number(this.slider.value)),
-  });
-  private sliderSays = h("output", { for: "smoothing" });
-  private whole = button("Whole range", { click: () => this.zoom(null) });
-
-  private makeControls(): void {
-    const axes: [Axis, string][] = [
-      ["epoch", "epochs"],
-      ["step", "steps"],
-      ["time", "time"],
-    ];
-    const box = (name: "seeds" | "extremes", text: string) =>
-      h(
-        "label",
-        {},
-        h("input", {
-          type: "checkbox",
-          checked: this.view[name],
-          change: (event) => {
-            this.view[name] = (event.target as HTMLInputElement).checked;
-            this.view.change("drawing");
-          },
-        }),
-        text,
-      );
-    const zoomBy = (factor: number) => {
-      const [first, last] = this.extent,
-        zoom = this.view.zoom;
-      const from = zoom?.from ?? first,
-        to = zoom?.to ?? last,
-        middle = (from + to) / 2;
-      this.zoom([middle - ((to - from) * factor) / 2, middle + ((to - from) * factor) / 2]);
-    };
-    const move = (share: number) => {
-      const zoom = this.view.zoom;
-      if (!zoom) return;
-      const by = Math.max(
-        this.extent[0] - zoom.from,
-        Math.min(this.extent[1] - zoom.to, share * (zoom.to - zoom.from)),
-      );
-      this.zoom([zoom.from + by, zoom.to + by]);
-    };
-    this.controls.append(
-      h(
-        "fieldset",
-        { class: "segmented" },
-        h("legend", {}, "Over"),
-        ...axes.map(([axis, text]) => {
-          const radio = h("input", {
-            type: "radio",
-            name: "axis",
-            value: axis,
-            checked: this.view.axis === axis,
-            change: () => this.view.setAxis(axis),
-          });
-          this.axisBoxes.set(axis, radio);
-          return h("label", {}, radio, h("span", {}, text));
-        }),
-      ),
-      h(
-        "div",
-        { class: "smoothing" },
-        h("label", { for: "smoothing" }, "Smoothing"),
-        this.slider,
-        this.sliderSays,
-      ),
-      box("seeds", "each seed"),
-      box("extremes", "extremes"),
-      h(
-        "div",
-        { class: "tools zoom", role: "group", "aria-label": "Zoom" },
-        button("−", { "aria-label": "Zoom out", click: () => zoomBy(2) }),
-        button("+", { "aria-label": "Zoom in", click: () => zoomBy(0.5) }),
-        button("←", { "aria-label": "Earlier", click: () => move(-0.5) }),
-        button("→", { "aria-label": "Later", click: () => move(0.5) }),
-        this.whole,
-      ),
-    );
-    this.slider.value = String(this.view.smoothing);
-  }
-
-  private drawControls(chosen: Chosen[], zoomed: boolean): void {
-    this.whole.disabled = !zoomed;
-    this.sliderSays.textContent = this.view.smoothing === 0 ? "off" : `${this.view.smoothing} %`;
-    this.axisNote.textContent =
-      this.axis !== this.view.axis && chosen.length > 0
-        ? "Over steps, since none of the chosen runs has finished an epoch."
-        : "";
-    this.axisNote.hidden = this.axisNote.textContent === "";
-    renew(
-      this.legend,
-      ...chosen.map(({ group, label, runs }) =>
-        h(
-          "li",
-          {},
-          swatch(this.view.looks.of(group.key)),
-          h("span", {}, label),
-          runs.length > 1 ? h("small", {}, plural(runs.length, "seed")) : null,
-          button("×", {
-            "data-key": `drop ${group.key}`,
-            "aria-label": `Leave out ${label}`,
-            click: () =>
-              this.view.choose(
-                runs.map((run) => run.id),
-                false,
-              ),
-          }),
-        ),
-      ),
-    );
   }
 }
 

@@ -1,7 +1,8 @@
 // The sample of a line that stands before a group's name.
 
 import { svg } from "./dom";
-import { colourOf, markerPath, type Look } from "./look";
+import { colourOf, type Look } from "./look";
+import { markerPath } from "./markers";
 
 export function swatch(look: Look | null): Element {
   const colour = look ? colourOf(look) : "none";
