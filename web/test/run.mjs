@@ -67,8 +67,7 @@ try {
   let table = null; // trained once, by the first that needs it
   const made = () => (table ??= makeTable(resolve(sadam), join(folder, "table")));
   await run("pure", made);
-  await run("disk", made);
-  await run("live", made);
+  await Promise.all([run("disk", made), run("live", made)]); // the one computes while the other waits
 } finally {
   await browser.close();
   rmSync(folder, { recursive: true, force: true });
