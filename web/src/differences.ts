@@ -24,49 +24,35 @@ export const withInterval = (difference: Difference): string =>
 
 export class Differences {
   readonly element = h("div");
-  private charts = new Map<string, StripChart>();
+  private charts: StripChart[][] = [];
+  private arranged = "not yet";
 
   constructor(private view: View) {}
 
   draw(): void {
-    const parts: Element[] = [];
+    const parts: { title: string; charts: Strips[] }[] = [];
     for (const table of this.view.report?.tables ?? [])
       table.columns.forEach((column, c) => {
         const charts = this.chartsOf(table, c);
-        if (charts.length === 0) return;
-        parts.push(h("h3", { class: "place" }, `${table.title.split(":")[0]} · ${column.title}`));
-        parts.push(h("div", { class: "side-by-side" }, ...charts.map((each) => this.chart(each))));
+        if (charts.length > 0)
+          parts.push({ title: `${table.title.split(":")[0]} · ${column.title}`, charts });
       });
-    if (parts.length > 0)
+    const arrangement = JSON.stringify(
+      parts.map(({ title, charts }) => [title, charts.map(({ key }) => key)]),
+    );
+    if (arrangement !== this.arranged) {
+      this.arranged = arrangement;
+      this.charts = parts.map(({ charts }) => charts.map((each) => new StripChart(each)));
       renew(
         this.element,
-        h(
-          "p",
-          { class: "lead" },
-          "Test accuracy after the last epoch, less that of another run with the same seed: it started from the same weights and saw the same batches. ",
-          "A dot is a seed, the diamond their mean, the line its 95 % interval. An interval that holds 0 may be chance.",
-        ),
-        ...parts,
+        ...(parts.length > 0 ? lead() : whatToType()),
+        ...parts.flatMap(({ title }, i) => [
+          h("h3", { class: "place" }, title),
+          h("div", { class: "side-by-side" }, ...this.charts[i].map((chart) => chart.element)),
+        ]),
       );
-    else
-      renew(
-        this.element,
-        h(
-          "p",
-          { class: "empty" },
-          "Seeds can be compared once a table has two methods with the same seed. Give it several: ",
-          h("code", {}, "sadam reproduce table1 --seeds 1-4"),
-          ".",
-        ),
-      );
-  }
-
-  private chart(strips: Strips): Element {
-    let chart = this.charts.get(strips.key);
-    if (!chart) this.charts.set(strips.key, (chart = new StripChart(strips)));
-    const drawn = chart;
-    queueMicrotask(() => drawn.draw(strips));
-    return chart.element;
+    }
+    parts.forEach(({ charts }, i) => charts.forEach((strips, j) => this.charts[i][j].draw(strips)));
   }
 
   private chartsOf(table: Table, column: number): Strips[] {
@@ -117,6 +103,26 @@ export class Differences {
     return run ? this.view.looks.of(run.group) : null;
   }
 }
+
+const lead = () => [
+  h(
+    "p",
+    { class: "lead" },
+    "Test accuracy after the last epoch, less that of another run with the same seed: " +
+      "it started from the same weights and saw the same batches. A dot is a seed, the diamond their mean, " +
+      "the line its 95 % interval. An interval that holds 0 may be chance.",
+  ),
+];
+
+const whatToType = () => [
+  h(
+    "p",
+    { class: "empty" },
+    "Seeds can be compared once a table has two methods with the same seed. Give it several: ",
+    h("code", {}, "sadam reproduce table1 --seeds 1-4"),
+    ".",
+  ),
+];
 
 /** From the lowest to the highest that is drawn, with some air. */
 export function reach(differences: Difference[], seeds: boolean): [number, number] {

@@ -80,7 +80,13 @@ export function drawSheets(holder: Element, sheets: Sheet[]): void {
         ),
         h(
           "div",
-          { class: "scroll", role: "region", tabindex: 0, "aria-label": sheet.title },
+          {
+            class: "scroll",
+            role: "region",
+            tabindex: 0,
+            "data-key": `rows ${sheet.id}`,
+            "aria-label": sheet.title,
+          },
           h(
             "table",
             { class: "plain" },

@@ -74,7 +74,13 @@ function numberTable(content: Content): HTMLElement {
   );
   return h(
     "div",
-    { class: "scroll", role: "region", tabindex: 0, "aria-label": `${content.title}, numbers` },
+    {
+      class: "scroll",
+      role: "region",
+      tabindex: 0,
+      "data-key": `numbers ${content.key}`,
+      "aria-label": `${content.title}, numbers`,
+    },
     table,
   );
 }

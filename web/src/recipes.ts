@@ -81,7 +81,13 @@ export class Recipes {
       h("h3", {}, "What differs between the chosen groups"),
       h(
         "div",
-        { class: "scroll", role: "region", tabindex: 0, "aria-label": "Differences between recipes" },
+        {
+          class: "scroll",
+          role: "region",
+          tabindex: 0,
+          "data-key": "between",
+          "aria-label": "Differences between recipes",
+        },
         h(
           "table",
           { class: "plain" },
@@ -155,7 +161,13 @@ export class Recipes {
   private runs(known: { run: Run }[]): Element {
     return h(
       "div",
-      { class: "scroll", role: "region", tabindex: 0, "aria-label": "Runs of this group" },
+      {
+        class: "scroll",
+        role: "region",
+        tabindex: 0,
+        "data-key": `runs ${known[0].run.group}`,
+        "aria-label": "Runs of this group",
+      },
       h(
         "table",
         { class: "plain figures" },
@@ -210,7 +222,13 @@ function regimes(known: { run: Run; details: Details }[]): Element | null {
     h("h4", {}, "Changes of regime"),
     h(
       "div",
-      { class: "scroll", role: "region", tabindex: 0, "aria-label": "Changes of regime" },
+      {
+        class: "scroll",
+        role: "region",
+        tabindex: 0,
+        "data-key": `regimes ${known[0].run.group}`,
+        "aria-label": "Changes of regime",
+      },
       h(
         "table",
         { class: "plain figures" },
