@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { openBrowser } from "./browser.mjs";
 import { makeLongRun, makeTable } from "./fixture.mjs";
 import { chart, visit } from "./visit.mjs";
 
@@ -17,11 +17,9 @@ const budgets = {
 };
 
 const [sadam] = process.argv.slice(2);
+const browser = await openBrowser();
 const folder = mkdtempSync(join(tmpdir(), "sadam-page-bench-"));
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox"],
-});
+
 let tooMuch = false;
 const say = (name, value) => {
   const over = name in budgets && value > budgets[name];

@@ -76,7 +76,7 @@ export const checks = {
     wipe(root);
     const page = await visit(browser, server.url);
     const common = ["train", "--root", root, "--quiet"];
-    const start = (args) => spawn(sadam, [...common, ...args], { stdio: ["ignore", "ignore", "inherit"] });
+    const start = (args) => spawn(sadam, [...common, ...args], { stdio: "ignore" });
     const ended = (run) => new Promise((resolve) => run.on("exit", resolve));
     const first = start([
       "--name",

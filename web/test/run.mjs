@@ -4,35 +4,16 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-
-const skip = (why) => {
-  console.log(`The tests of the page in a browser were skipped: ${why}`);
-  process.exit(77);
-};
+import { openBrowser } from "./browser.mjs";
+import { makeTable } from "./fixture.mjs";
 
 const [sadam = process.env.SADAM, ...words] = process.argv.slice(2);
 if (!sadam || !existsSync(sadam)) {
   console.error("Name the program: node test/run.mjs build/release/src/cli/sadam");
   process.exit(2);
 }
-const candidates = [
-  process.env.CHROMIUM,
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-];
-const executablePath = candidates.find((path) => path && existsSync(path));
-if (!executablePath) skip("Chromium was not found (apt-get install chromium, or set CHROMIUM to its path).");
-let chromium;
-try {
-  ({ chromium } = await import("playwright-core"));
-} catch {
-  skip("playwright-core was not found (npm ci in web/).");
-}
-
+const browser = await openBrowser();
 const folder = mkdtempSync(join(tmpdir(), "sadam-page-"));
-const { makeTable } = await import("./fixture.mjs");
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 let failed = 0,
   ran = 0;
 
