@@ -27,7 +27,13 @@ const panels: Panel[] = [
       { key: "validation_accuracy", title: "Validation accuracy", unit: "%" },
       { key: "test_loss", title: "Test loss", canBeLogarithmic: true },
       { key: "loss", title: "Training loss, step by step", canBeLogarithmic: true },
-      { key: "lr", title: "Learning rate, brake left out", canBeLogarithmic: true, limits: [0, null] },
+      {
+        key: "lr",
+        title: "Learning rate",
+        canBeLogarithmic: true,
+        limits: [0, null],
+        note: "The brake is left out.",
+      },
     ],
   },
   {

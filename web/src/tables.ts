@@ -80,8 +80,9 @@ export class Tables {
       fields.push(["ours − paper", (cell) => [signed(cell.less_paper)]]);
     fields.push(["last epoch", (cell) => [fixed(cell.last_mean), deviation(cell.last_deviation)]]);
     if (has((cell) => cell.less_baseline))
-      fields.push([`− ${baseline}`, (cell) => difference(cell.less_baseline)]);
-    if (has((cell) => cell.less_control)) fields.push(["− matched", (cell) => difference(cell.less_control)]);
+      fields.push([`last − ${baseline}`, (cell) => difference(cell.less_baseline)]);
+    if (has((cell) => cell.less_control))
+      fields.push(["last − matched", (cell) => difference(cell.less_control)]);
     if (has((cell) => cell.mean_brake !== null))
       fields.push(["brake", (cell) => [fixed(cell.mean_brake, 3)]]);
     fields.push(["seeds", (cell) => [String(cell.seeds)]]);
@@ -120,7 +121,7 @@ export class Tables {
             ...fields.map(([name]) =>
               h(
                 "th",
-                { scope: "col", role: "columnheader", class: name.startsWith("−") ? "wide" : null },
+                { scope: "col", role: "columnheader", class: name.startsWith("last −") ? "wide" : null },
                 name,
               ),
             ),
