@@ -1,0 +1,129 @@
+// S-Adam against its baseline and its controls, seed by seed.
+
+import type { Cell, Difference, Row, Table } from "./data";
+import { h, renew, svg } from "./dom";
+import { fixed, signed } from "./format";
+import { colourOf, theme, type Look } from "./look";
+import { StripChart, type Strip, type Strips } from "./strips";
+import type { View } from "./view";
+
+/** The row that `less_baseline` is counted from: the one that has results and no such difference. */
+export function baselineOf(table: Table): Row | null {
+  const candidates = table.rows.filter((row) =>
+    row.control_of === null && row.cells.some((cell) => cell?.mean !== null && cell) && row.cells.every((cell) => !cell?.less_baseline));
+  const compared = table.rows.some((row) => row.cells.some((cell) => cell?.less_baseline));
+  return compared && candidates.length === 1 ? candidates[0] : null;
+}
+
+export const withInterval = (difference: Difference): string =>
+  signed(difference.mean) + (difference.half_width === null ? "" : ` ± ${fixed(difference.half_width)}`);
+
+export class Differences {
+  readonly element = h("div");
+  private charts = new Map<string, StripChart>();
+
+  constructor(private view: View) {}
+
+  draw(): void {
+    const parts: Element[] = [];
+    for (const table of this.view.report?.tables ?? [])
+      table.columns.forEach((column, c) => {
+        const charts = this.chartsOf(table, c);
+        if (charts.length === 0) return;
+        parts.push(h("h3", { class: "place" }, `${table.title.split(":")[0]} · ${column.title}`));
+        parts.push(h("div", { class: "grid" }, ...charts.map((each) => this.chart(each))));
+      });
+    if (parts.length > 0) renew(this.element, ...parts);
+    else
+      renew(this.element, h("p", { class: "empty" },
+        "Seeds can be compared once a table has two methods with the same seed. Give it several: ",
+        h("code", {}, "sadam reproduce table1 --seeds 1-4"), "."));
+  }
+
+  private chart(strips: Strips): Element {
+    let chart = this.charts.get(strips.key);
+    if (!chart) this.charts.set(strips.key, (chart = new StripChart(strips)));
+    const drawn = chart;
+    queueMicrotask(() => drawn.draw(strips));
+    return chart.element;
+  }
+
+  private chartsOf(table: Table, column: number): Strips[] {
+    const baseline = baselineOf(table)?.title ?? "the baseline";
+    const kinds: [string, string, (cell: Cell) => Difference | null][] = [
+      ["baseline", `Minus ${baseline}, seed by seed`, (cell) => cell.less_baseline],
+      ["control", "Minus its matched control, seed by seed", (cell) => cell.less_control],
+    ];
+    const listed = kinds.map(([key, title, of]) => ({
+      key, title,
+      rows: table.rows.flatMap((row) => {
+        const cell = row.cells[column], difference = cell ? of(cell) : null;
+        return cell && difference ? [{ row, cell, difference }] : [];
+      }),
+    })).filter(({ rows }) => rows.length > 0);
+    const [from, to] = reach(listed.flatMap(({ rows }) => rows.map(({ difference }) => difference)));
+    return listed.map(({ key, title, rows }) => ({
+      key: `${table.key}-${table.columns[column].key}-less-${key}`, title,
+      note: "Points of test accuracy after the last epoch. A dot is a seed, the diamond their mean, the bar its 95 % interval.",
+      axis: "points", from, to, zero: true, tall: 26,
+      strips: rows.map(({ row, cell, difference }) => strip(row, difference, this.lookOf(cell))),
+      rows: [
+        ["method", "seed", "difference"],
+        ...rows.flatMap(({ row, difference }) => [
+          ...difference.pairs.map((pair) => [row.title, pair.seed, pair.difference]),
+          [row.title, "mean", difference.mean],
+          [row.title, "± (95 %)", difference.half_width],
+        ]),
+      ],
+    }));
+  }
+
+  private lookOf(cell: Cell): Look | null {
+    const run = this.view.report?.runs.find(({ id }) => id === cell.runs[0]);
+    return run ? this.view.looks.of(run.group) : null;
+  }
+}
+
+export function reach(differences: Difference[]): [number, number] {
+  const ends = differences.flatMap(({ mean, half_width, pairs }) =>
+    [mean - (half_width ?? 0), mean + (half_width ?? 0), ...pairs.map((pair) => pair.difference)]);
+  const from = Math.min(0, ...ends), to = Math.max(0, ...ends), pad = 0.06 * (to - from || 1);
+  return [from - pad, to + pad];
+}
+
+function strip(row: Row, difference: Difference, look: Look | null): Strip {
+  return {
+    label: row.title,
+    indent: row.control_of !== null,
+    figure: withInterval(difference),
+    draw: (scale, y) => {
+      const colours = theme();
+      const colour = look ? colourOf(look, colours) : colours.ink;
+      const parts: SVGElement[] = [];
+      const { mean, half_width: half } = difference;
+      if (half !== null)
+        parts.push(svg("rect", { x: scale(mean - half), y: y - 4, width: scale(mean + half) - scale(mean - half), height: 8, rx: 2, fill: colour, opacity: 0.28 }));
+      difference.pairs.forEach((pair, i) => {
+        const dot = svg("circle", { cx: scale(pair.difference), cy: y + ((i % 3) - 1) * 6, r: 3, fill: "none", stroke: colour, "stroke-width": 1.4 });
+        dot.append(svg("title", {}, `seed ${pair.seed}: ${signed(pair.difference)}`));
+        parts.push(dot);
+      });
+      const x = scale(mean);
+      parts.push(svg("path", { d: `M${x} ${y - 7}L${x + 6} ${y}L${x} ${y + 7}L${x - 6} ${y}z`, fill: colour, stroke: colours.paper, "stroke-width": 1 }));
+      return parts;
+    },
+  };
+}
+
+/** A small picture of a difference for a line of a table: zero, interval, mean. */
+export function whisker(difference: Difference, from: number, to: number): Element {
+  const width = 96, height = 18, middle = height / 2;
+  const scale = (value: number) => ((value - from) / (to - from || 1)) * (width - 8) + 4;
+  const half = difference.half_width ?? 0;
+  const sure = difference.half_width !== null && Math.abs(difference.mean) > half;
+  return svg("svg", { class: sure ? "whisker sure" : "whisker", viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
+    svg("line", { class: "zero", x1: scale(0), x2: scale(0), y1: 1, y2: height - 1 }),
+    svg("line", { class: "interval", x1: scale(difference.mean - half), x2: scale(difference.mean + half), y1: middle, y2: middle }),
+    svg("circle", { class: "mean", cx: scale(difference.mean), cy: middle, r: 3.5 }));
+}
+

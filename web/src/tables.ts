@@ -1,0 +1,106 @@
+// The paper's tables with ours beside them: a block for each data set, a line for each method.
+
+import type { Cell, Difference, Row, Table } from "./data";
+import { baselineOf, reach, whisker, withInterval } from "./differences";
+import { button, h, renew } from "./dom";
+import { csv, download, type Rows } from "./download";
+import { fixed, missing, signed } from "./format";
+import { swatch } from "./swatch";
+import type { View } from "./view";
+
+export class Tables {
+  readonly element = h("div");
+  private drawn = "";
+
+  constructor(private view: View) {}
+
+  draw(): void {
+    const tables = this.view.report?.tables ?? [];
+    // Nothing moves under the reader's hands where nothing has changed.
+    const state = JSON.stringify([tables, tables.flatMap((table) => table.rows.flatMap((row) => row.cells.map((cell) =>
+      cell && [cell.runs.map((id) => this.view.isChosen(id)), this.lookOf(cell)])))]);
+    if (state === this.drawn) return;
+    this.drawn = state;
+    renew(this.element, ...tables.map((table) => this.table(table)));
+  }
+
+  private table(table: Table): Element {
+    const columns = table.columns.map((_, c) => c).filter((c) => table.rows.some((row) => row.cells[c]));
+    return h("article", { class: "results" },
+      h("div", { class: "chart-head" },
+        h("h3", {}, table.title),
+        h("div", { class: "tools" },
+          button("CSV", { "data-key": `csv ${table.key}`, "aria-label": `${table.title}: save as CSV`, click: () => download(`${table.key}.csv`, csv(asRows(table))) }))),
+      h("div", { class: "blocks" }, ...columns.map((c) => this.block(table, c))),
+      table.notes.length > 0 ? h("ul", { class: "notes" }, ...table.notes.map((note) => h("li", {}, note))) : null);
+  }
+
+  private block(table: Table, column: number): Element {
+    const cells = table.rows.map((row) => row.cells[column]);
+    const has = (test: (cell: Cell) => unknown) => cells.some((cell) => cell && test(cell));
+    const baseline = baselineOf(table)?.title ?? "baseline";
+    const differences = cells.flatMap((cell) => (cell ? [cell.less_baseline, cell.less_control] : [])).filter((each): each is Difference => each !== null);
+    const [from, to] = reach(differences);
+    const ids = cells.flatMap((cell) => cell?.runs ?? []);
+    const difference = (of: Difference | null) => (of ? [h("span", { class: "with-interval" }, withInterval(of)), whisker(of, from, to)] : [missing]);
+    const fields: [string, (cell: Cell) => (Node | string)[]][] = [];
+    if (has((cell) => cell.paper !== null)) fields.push(["paper", (cell) => [fixed(cell.paper)]]);
+    fields.push(["ours, best", (cell) => [h("strong", {}, fixed(cell.mean)), deviation(cell.deviation)]]);
+    if (has((cell) => cell.less_paper !== null)) fields.push(["ours − paper", (cell) => [signed(cell.less_paper)]]);
+    fields.push(["last epoch", (cell) => [fixed(cell.last_mean), deviation(cell.last_deviation)]]);
+    if (has((cell) => cell.less_baseline)) fields.push([`− ${baseline}`, (cell) => difference(cell.less_baseline)]);
+    if (has((cell) => cell.less_control)) fields.push(["− matched", (cell) => difference(cell.less_control)]);
+    if (has((cell) => cell.mean_brake !== null)) fields.push(["brake", (cell) => [fixed(cell.mean_brake, 3)]]);
+    fields.push(["seeds", (cell) => [String(cell.seeds)]]);
+    return h("div", { class: "block" },
+      h("div", { class: "block-head" },
+        h("h4", {}, table.columns[column].title),
+        ids.length > 0 ? button("Show these curves", {
+          "data-key": `show ${table.key} ${column}`,
+          click: () => { this.view.chooseOnly(ids); document.getElementById("curves")?.scrollIntoView(); },
+        }) : null),
+      h("table", { class: "paper-table", role: "table" },
+        h("caption", { class: "unseen" }, `${table.title}, ${table.columns[column].title}: test accuracy in per cent`),
+        h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
+          h("th", { scope: "col", role: "columnheader" }, "method"),
+          ...fields.map(([name]) => h("th", { scope: "col", role: "columnheader" }, name)))),
+        h("tbody", { role: "rowgroup" }, ...table.rows.map((row) => {
+          const cell = row.cells[column];
+          return h("tr", { role: "row", class: row.control_of !== null ? "control" : null },
+            h("th", { scope: "row", role: "rowheader" }, this.method(table, row, column, cell)),
+            ...fields.map(([name, of]) => h("td", { role: "cell", "data-name": name }, ...(cell && cell.seeds > 0 ? of(cell) : cell && name === "paper" ? of(cell) : [missing]))));
+        }))));
+  }
+
+  /** Its name; with a box to choose its curves where it has runs. */
+  private method(table: Table, row: Row, column: number, cell: Cell | null): Node {
+    if (!cell || cell.runs.length === 0) return h("span", {}, row.title);
+    const chosen = cell.runs.filter((id) => this.view.isChosen(id)).length;
+    const box = h("input", {
+      type: "checkbox", "data-key": `${table.key} ${row.key} ${column}`, checked: chosen > 0,
+      change: (event) => this.view.choose(cell.runs, (event.target as HTMLInputElement).checked),
+    });
+    return h("label", {}, box, swatch(this.lookOf(cell)), h("span", {}, row.title));
+  }
+
+  private lookOf(cell: Cell) {
+    const run = this.view.report?.runs.find(({ id }) => id === cell.runs[0]);
+    return run ? this.view.looks.of(run.group) : null;
+  }
+}
+
+const deviation = (value: number | null) => (value === null ? "" : h("span", { class: "deviation" }, ` ± ${fixed(value)}`));
+
+function asRows(table: Table): Rows {
+  const rows: Rows = [["column", "method", "control_of", "paper", "seeds", "best_mean", "best_deviation", "less_paper", "last_mean", "last_deviation",
+    "less_baseline", "less_baseline_half_width", "less_control", "less_control_half_width", "mean_brake"]];
+  table.columns.forEach((column, c) => {
+    for (const row of table.rows) {
+      const cell = row.cells[c];
+      if (cell)
+        rows.push([column.key, row.key, row.control_of, cell.paper, cell.seeds, cell.mean, cell.deviation, cell.less_paper, cell.last_mean, cell.last_deviation,
+          cell.less_baseline?.mean ?? null, cell.less_baseline?.half_width ?? null, cell.less_control?.mean ?? null, cell.less_control?.half_width ?? null, cell.mean_brake]);
+    }
+  });
+  return rows;
+}
