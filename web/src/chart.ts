@@ -6,7 +6,7 @@ import { button, h } from "./dom";
 import { pngOfCanvas, type Rows } from "./download";
 import { duration, short } from "./format";
 import { frame } from "./frame";
-import { colourOf, markerPath, theme, type Look, type Theme } from "./look";
+import { colourOf, fontFamily, markerPath, theme, type Look, type Theme } from "./look";
 
 /** A group in a chart: its seeds thin, the line that stands for them thick, a band from lowest to highest. */
 export interface Trace {
@@ -42,7 +42,7 @@ export interface Host {
 
 const height = 240;
 const axisNames: Record<Axis, string> = { epoch: "epoch", step: "step", time: "training time, s" };
-const font = (size: number) => `${size}px system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif`;
+const font = (size: number) => `${size}px ${fontFamily}`;
 const faded = (colour: string, opacity: number) => colour + Math.round(opacity * 255).toString(16).padStart(2, "0");
 
 export class Chart {
@@ -129,12 +129,12 @@ export class Chart {
     const none = { show: false };
     for (const trace of traces) {
       if (!trace.band) continue;
-      bands.push({ series: [series.length, series.length + 1], fill: faded(colourOf(trace.look, look), 0.13) });
+      bands.push({ series: [series.length, series.length + 1], fill: faded(colourOf(trace.look, look), 0.1) });
       series.push({ stroke: "transparent", width: 0, points: none }, { stroke: "transparent", width: 0, points: none });
     }
     for (const trace of traces)
       for (const _ of trace.seeds)
-        series.push({ stroke: faded(colourOf(trace.look, look), 0.45), width: 1, points: none });
+        series.push({ stroke: faded(colourOf(trace.look, look), 0.4), width: 1, points: none });
     const firstMain = series.length;
     for (const trace of traces)
       series.push({ stroke: colourOf(trace.look, look), width: 2 * size / 12, dash: trace.look.dash, points: none });

@@ -115,8 +115,8 @@ export function smoothed(points: Points, window: number): Points {
   const result: (number | null)[] = new Array(x.length);
   let from = 0, to = 0, sum = 0, known = 0;
   for (let i = 0; i < x.length; ++i) {
-    // As far on one side as on the other, so that the ends of a falling line do not bend.
-    const reach = Math.min(window / 2, x[i] - x[0], x[x.length - 1] - x[i]);
+    // As far on one side as on the other, so that the ends of a falling line do not bend; but never one point alone.
+    const reach = Math.min(window / 2, Math.max(window / 6, Math.min(x[i] - x[0], x[x.length - 1] - x[i])));
     const add = (j: number, sign: number) => {
       const value = y[j];
       if (value !== null) { sum += sign * value; known += sign; }

@@ -31,9 +31,12 @@ export class Differences {
         const charts = this.chartsOf(table, c);
         if (charts.length === 0) return;
         parts.push(h("h3", { class: "place" }, `${table.title.split(":")[0]} · ${column.title}`));
-        parts.push(h("div", { class: "grid" }, ...charts.map((each) => this.chart(each))));
+        parts.push(h("div", { class: "side-by-side" }, ...charts.map((each) => this.chart(each))));
       });
-    if (parts.length > 0) renew(this.element, ...parts);
+    if (parts.length > 0)
+      renew(this.element, h("p", { class: "lead" },
+        "Test accuracy after the last epoch, less that of another run with the same seed: it started from the same weights and saw the same batches. ",
+        "A dot is a seed, the diamond their mean, the line its 95 % interval. An interval that holds 0 may be chance."), ...parts);
     else
       renew(this.element, h("p", { class: "empty" },
         "Seeds can be compared once a table has two methods with the same seed. Give it several: ",
@@ -51,8 +54,8 @@ export class Differences {
   private chartsOf(table: Table, column: number): Strips[] {
     const baseline = baselineOf(table)?.title ?? "the baseline";
     const kinds: [string, string, (cell: Cell) => Difference | null][] = [
-      ["baseline", `Minus ${baseline}, seed by seed`, (cell) => cell.less_baseline],
-      ["control", "Minus its matched control, seed by seed", (cell) => cell.less_control],
+      ["baseline", `Minus ${baseline}`, (cell) => cell.less_baseline],
+      ["control", "Minus its matched control", (cell) => cell.less_control],
     ];
     const listed = kinds.map(([key, title, of]) => ({
       key, title,
@@ -61,11 +64,10 @@ export class Differences {
         return cell && difference ? [{ row, cell, difference }] : [];
       }),
     })).filter(({ rows }) => rows.length > 0);
-    const [from, to] = reach(listed.flatMap(({ rows }) => rows.map(({ difference }) => difference)));
+    const [from, to] = reach(listed.flatMap(({ rows }) => rows.map(({ difference }) => difference)), true);
     return listed.map(({ key, title, rows }) => ({
       key: `${table.key}-${table.columns[column].key}-less-${key}`, title,
-      note: "Points of test accuracy after the last epoch. A dot is a seed, the diamond their mean, the bar its 95 % interval.",
-      axis: "points", from, to, zero: true, tall: 26,
+      axis: "points of test accuracy", from, to, zero: true, tall: 26,
       strips: rows.map(({ row, cell, difference }) => strip(row, difference, this.lookOf(cell))),
       rows: [
         ["method", "seed", "difference"],
@@ -84,9 +86,10 @@ export class Differences {
   }
 }
 
-export function reach(differences: Difference[]): [number, number] {
+/** From the lowest to the highest that is drawn, with some air. */
+export function reach(differences: Difference[], seeds: boolean): [number, number] {
   const ends = differences.flatMap(({ mean, half_width, pairs }) =>
-    [mean - (half_width ?? 0), mean + (half_width ?? 0), ...pairs.map((pair) => pair.difference)]);
+    [mean - (half_width ?? 0), mean + (half_width ?? 0), ...(seeds ? pairs.map((pair) => pair.difference) : [])]);
   const from = Math.min(0, ...ends), to = Math.max(0, ...ends), pad = 0.06 * (to - from || 1);
   return [from - pad, to + pad];
 }
@@ -101,15 +104,16 @@ function strip(row: Row, difference: Difference, look: Look | null): Strip {
       const colour = look ? colourOf(look, colours) : colours.ink;
       const parts: SVGElement[] = [];
       const { mean, half_width: half } = difference;
-      if (half !== null)
-        parts.push(svg("rect", { x: scale(mean - half), y: y - 4, width: scale(mean + half) - scale(mean - half), height: 8, rx: 2, fill: colour, opacity: 0.28 }));
-      difference.pairs.forEach((pair, i) => {
-        const dot = svg("circle", { cx: scale(pair.difference), cy: y + ((i % 3) - 1) * 6, r: 3, fill: "none", stroke: colour, "stroke-width": 1.4 });
+      // The mean and its interval above, the seeds below, so that neither hides the other.
+      const above = y - 5, below = y + 7, x = scale(mean);
+      for (const pair of difference.pairs) {
+        const dot = svg("circle", { cx: scale(pair.difference), cy: below, r: 3, fill: colour, "fill-opacity": 0.25, stroke: colour, "stroke-width": 1 });
         dot.append(svg("title", {}, `seed ${pair.seed}: ${signed(pair.difference)}`));
         parts.push(dot);
-      });
-      const x = scale(mean);
-      parts.push(svg("path", { d: `M${x} ${y - 7}L${x + 6} ${y}L${x} ${y + 7}L${x - 6} ${y}z`, fill: colour, stroke: colours.paper, "stroke-width": 1 }));
+      }
+      if (half !== null)
+        parts.push(svg("line", { x1: scale(mean - half), x2: scale(mean + half), y1: above, y2: above, stroke: colour, "stroke-width": 3 }));
+      parts.push(svg("path", { d: `M${x} ${above - 6}L${x + 6} ${above}L${x} ${above + 6}L${x - 6} ${above}z`, fill: colour, stroke: colours.paper, "stroke-width": 1 }));
       return parts;
     },
   };

@@ -40,6 +40,9 @@ const dark: Theme = {
 export const dashes: number[][] = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
 export const markers = ["circle", "square", "triangle", "diamond", "cross", "down", "plus", "bar"];
 
+/** That of the page, for canvases and saved pictures. */
+export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif';
+
 let printing = false;
 
 /** Paper is white, whatever the screen was. */

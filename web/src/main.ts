@@ -28,7 +28,7 @@ const differencesSection = section("seeds", "Seed by seed", differences.element)
 const recipesSection = section("recipes", "Recipes and environments", recipes.element);
 const picturesSection = section("pictures", "Pictures", pictures);
 const sheetsSection = section("sheets", "Tables of the lab", sheets);
-const inOrder = [tablesSection, differencesSection, curves, probe, chattering, picturesSection, sheetsSection, recipesSection];
+const inOrder = [tablesSection, curves, probe, chattering, differencesSection, picturesSection, sheetsSection, recipesSection];
 
 const summary = h("p", { class: "summary" });
 const connection = h("p", { class: "connection", role: "status" });
@@ -42,9 +42,9 @@ document.body.prepend(
     h("div", { class: "masthead" }, h("h1", {}, "sadam"), summary, connection, themeButton),
     nav),
   h("main", { id: "main", tabindex: -1 },
-    nothing, tablesSection, differencesSection,
+    nothing, tablesSection,
     h("div", { class: "explore" }, h("aside", { "aria-label": "Choose runs" }, chooser.element), h("div", { class: "stage" }, curves, probe, chattering)),
-    picturesSection, sheetsSection, recipesSection));
+    differencesSection, picturesSection, sheetsSection, recipesSection));
 
 function setTheme(name: "light" | "dark"): void {
   document.documentElement.dataset.theme = name;

@@ -46,6 +46,8 @@ const panels: Panel[] = [
   },
 ];
 
+const manyPoints = 100;
+
 export class Panels implements Host {
   readonly elements: HTMLElement[];
   private bodies = panels.map(() => h("div", { class: "grid" }));
@@ -183,10 +185,14 @@ export class Panels implements Host {
       // A seed that is still under way would cut the mean of the others short.
       const done = mine.filter(({ run }) => run.state === "finished").map(({ curve }) => curve);
       const mean = smoothed(meanOf(done.length > 0 ? done : curves), window);
-      const several = curves.length > 1;
-      const thin = this.view.seeds && (several || this.view.smoothing > 0);
-      const extremes = this.view.extremes && curves.some((curve) => curve.low !== null);
-      return [{ label: each.label, look, seeds: thin ? curves : [], main: mean, band: extremes ? envelopeOf(curves) : null }];
+      const thin = this.view.seeds && curves.length > 1;
+      // Smoothing and buckets hide peaks; the band keeps them.
+      const hides = curves.some((curve) => curve.low !== null || (window > 0 && curve.x.length > manyPoints));
+      return [{
+        label: each.label, look, main: mean,
+        seeds: thin ? curves.map((curve) => smoothed(curve, window)) : [],
+        band: this.view.extremes && hides ? envelopeOf(curves) : null,
+      }];
     });
   }
 

@@ -33,7 +33,7 @@ export class Recipes {
     if (all.length === 0) return null;
     const everywhere = all.filter((sentence) => of.every(({ sentences }) => sentences.includes(sentence)));
     const rest = of.map(({ label, sentences }) => ({ label, sentences: sentences.filter((each) => !everywhere.includes(each)) })).filter(({ sentences }) => sentences.length > 0);
-    return h("div", {}, h("h3", {}, "What differs from the paper"),
+    return h("div", { class: "card" }, h("h3", {}, "What differs from the paper"),
       h("ul", { class: "notes" },
         ...everywhere.map((sentence) => h("li", {}, sentence)),
         ...rest.map(({ label, sentences }) => h("li", {}, h("b", {}, label), `: ${sentences.join("; ")}`))));
@@ -50,7 +50,7 @@ export class Recipes {
       for (const map of values) counts.set(map.get(field) ?? "–", (counts.get(map.get(field) ?? "–") ?? 0) + 1);
       return [...counts].sort((a, b) => b[1] - a[1])[0][0];
     };
-    return h("div", {}, h("h3", {}, "What differs between the chosen groups"),
+    return h("div", { class: "card" }, h("h3", {}, "What differs between the chosen groups"),
       h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Differences between recipes" },
         h("table", { class: "plain" },
           h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "group"), ...fields.map((field) => h("th", { scope: "col" }, field)))),

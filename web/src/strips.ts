@@ -4,7 +4,7 @@ import { h, svg } from "./dom";
 import { pngOfSvg, type Rows } from "./download";
 import { frame, type Content } from "./frame";
 import { short } from "./format";
-import { theme } from "./look";
+import { fontFamily, theme } from "./look";
 
 /** Places on the page of values on the axis. */
 export type Scale = (value: number) => number;
@@ -55,13 +55,22 @@ export class StripChart {
   }
 }
 
+const indentation = 14;
+const ruler = document.createElement("canvas").getContext("2d")!;
+
+function widthOf(text: string): number {
+  ruler.font = `12px ${fontFamily}`;
+  return ruler.measureText(text).width;
+}
+
 function paint(chart: Strips, width: number): SVGSVGElement {
   const look = theme();
-  const narrow = width < 460;
-  const labels = narrow ? 0 : Math.min(230, 0.42 * width), figures = 96;
-  const above = narrow ? 18 : 0; // the label stands above its strip
+  const longest = Math.max(...chart.strips.map((strip) => widthOf(strip.label) + (strip.indent ? indentation : 0)));
+  const narrow = longest > 0.4 * width; // then a label stands above its strip
+  const labels = narrow ? 0 : longest, figures = 16 + Math.max(...chart.strips.map((strip) => widthOf(strip.figure)));
+  const above = narrow ? 18 : 0;
   const pitch = chart.tall + above + 8;
-  const left = labels + 10, right = width - figures;
+  const left = labels + (narrow ? 4 : 16), right = width - figures;
   const bottom = 6 + pitch * chart.strips.length;
   const height = bottom + 40;
   const scale: Scale = (value) => left + ((right - left) * (value - chart.from)) / (chart.to - chart.from || 1);
@@ -76,18 +85,14 @@ function paint(chart: Strips, width: number): SVGSVGElement {
   parts.push(text(chart.axis, (left + right) / 2, bottom + 33, "middle", { fill: look.faint }));
   chart.strips.forEach((strip, i) => {
     const y = 6 + pitch * i + above + chart.tall / 2;
-    const indent = strip.indent ? 14 : 0;
-    const room = Math.floor((narrow ? width : labels - indent) / 6.6);
-    const name = strip.label.length > room ? strip.label.slice(0, room - 1) + "…" : strip.label;
-    const label = narrow ? text(name, indent, y - chart.tall / 2 - 5, "start") : text(name, indent, y + 4, "start");
-    if (name !== strip.label) label.append(svg("title", {}, strip.label));
-    parts.push(label, ...strip.draw(scale, y, chart.tall));
+    parts.push(text(strip.label, strip.indent ? indentation : 0, narrow ? y - chart.tall / 2 - 5 : y + 4, "start"));
+    parts.push(...strip.draw(scale, y, chart.tall));
     parts.push(text(strip.figure, width - 2, y + 4, "end", { class: "figure" }));
   });
   const summary = chart.strips.map((strip) => `${strip.label}: ${strip.figure}`).join("; ");
   return svg("svg", {
     viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${chart.title}. ${summary}`,
-    "font-family": 'system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif',
+    "font-family": fontFamily,
   }, ...parts) as SVGSVGElement;
 }
 

@@ -40,9 +40,9 @@ export class Tables {
     const has = (test: (cell: Cell) => unknown) => cells.some((cell) => cell && test(cell));
     const baseline = baselineOf(table)?.title ?? "baseline";
     const differences = cells.flatMap((cell) => (cell ? [cell.less_baseline, cell.less_control] : [])).filter((each): each is Difference => each !== null);
-    const [from, to] = reach(differences);
+    const [from, to] = reach(differences, false);
     const ids = cells.flatMap((cell) => cell?.runs ?? []);
-    const difference = (of: Difference | null) => (of ? [h("span", { class: "with-interval" }, withInterval(of)), whisker(of, from, to)] : [missing]);
+    const difference = (of: Difference | null) => [h("span", { class: "difference" }, h("span", {}, of ? withInterval(of) : missing), of ? whisker(of, from, to) : h("span", { class: "whisker" }))];
     const fields: [string, (cell: Cell) => (Node | string)[]][] = [];
     if (has((cell) => cell.paper !== null)) fields.push(["paper", (cell) => [fixed(cell.paper)]]);
     fields.push(["ours, best", (cell) => [h("strong", {}, fixed(cell.mean)), deviation(cell.deviation)]]);
@@ -63,12 +63,16 @@ export class Tables {
         h("caption", { class: "unseen" }, `${table.title}, ${table.columns[column].title}: test accuracy in per cent`),
         h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
           h("th", { scope: "col", role: "columnheader" }, "method"),
-          ...fields.map(([name]) => h("th", { scope: "col", role: "columnheader" }, name)))),
+          ...fields.map(([name]) => h("th", { scope: "col", role: "columnheader", class: name.startsWith("−") ? "wide" : null }, name)))),
         h("tbody", { role: "rowgroup" }, ...table.rows.map((row) => {
           const cell = row.cells[column];
           return h("tr", { role: "row", class: row.control_of !== null ? "control" : null },
             h("th", { scope: "row", role: "rowheader" }, this.method(table, row, column, cell)),
-            ...fields.map(([name, of]) => h("td", { role: "cell", "data-name": name }, ...(cell && cell.seeds > 0 ? of(cell) : cell && name === "paper" ? of(cell) : [missing]))));
+            ...fields.map(([name, of]) => {
+              const content = h("td", { role: "cell", "data-name": name }, ...(cell && (cell.seeds > 0 || name === "paper") ? of(cell) : [missing]));
+              if (content.textContent === missing) content.classList.add("none");
+              return content;
+            }));
         }))));
   }
 

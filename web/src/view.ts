@@ -26,7 +26,7 @@ export class View {
   groups: Group[] = [];
   looks = new Looks();
   axis: Axis = "epoch";
-  smoothing = 0; // of the whole width, in per cent
+  smoothing = 2; // of the whole width, in per cent
   seeds = true;
   extremes = true;
   zoom: Zoom | null = null;
