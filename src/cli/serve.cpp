@@ -58,7 +58,10 @@ void serve(const ServeArguments& arguments) {
   const StopSignal stop;
   const page::Server server(shelf, html, arguments.server);
   std::cout << server.url() << std::endl;
-  while (!StopSignal::flag()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  while (!StopSignal::flag()) {
+    if (!server.is_running()) throw Error("the system took the port away: start 'sadam serve' again.");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
 }
 
 }  // namespace

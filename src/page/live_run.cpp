@@ -23,6 +23,8 @@ namespace {
 constexpr std::size_t kMostNotes = 200;
 constexpr std::size_t kMostRegimes = 2000;
 
+constexpr std::string_view kRunning = "running";  // what the stamp of a folder in use begins with
+
 Json series_json(const Buckets& buckets) {
   std::vector<Json> step;
   std::vector<Json> mean;
@@ -84,7 +86,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const train::Run
 }  // namespace
 
 std::string stamp_of(const train::RunPaths& paths) {
-  std::string stamp = train::is_in_use(paths) ? "running" : "";
+  std::string stamp(train::is_in_use(paths) ? kRunning : "");
   for (const auto& file : {paths.recipe(), paths.events(), paths.checkpoint(), paths.previous_checkpoint()}) {
     struct stat about {};
     if (::stat(file.c_str(), &about) != 0)
@@ -123,12 +125,12 @@ void LiveRun::Record::add(const train::Event& event) {
 LiveRun::LiveRun(train::RunPaths paths, std::string id)
     : paths_(std::move(paths)), id_(std::move(id)), tail_(paths_.events()) {}
 
-void LiveRun::update() {
+bool LiveRun::update() {
   // Before anything is read: what changes meanwhile is read the next time.
   auto stamp = stamp_of(paths_);
-  if (stamp == stamp_) return;
+  if (stamp == stamp_) return false;
+  const bool locked = stamp.starts_with(kRunning);
   stamp_ = std::move(stamp);
-  const bool locked = train::is_in_use(paths_);
   trouble_.clear();
   try {
     tail_.read([this](const train::Event& event) { record_.add(event); }, [this] { record_ = {}; });
@@ -139,9 +141,18 @@ void LiveRun::update() {
   events.totals = record_.totals;
   events.cut_line = tail_.cut_line();
   events.problem = trouble_.empty() ? tail_.problem() : trouble_;
-  summary_ = report::summarise(paths_, id_, events, locked);
+  try {
+    summary_ = report::summarise(paths_, id_, events, locked);
+  } catch (const std::exception& error) {
+    // A folder that goes while it is looked at can fail anywhere.
+    summary_ = {};
+    summary_.folder = paths_.folder;
+    summary_.state = report::RunState::damaged;
+    summary_.problem = error.what();
+  }
   environment_ = environment_of(paths_);
   group_key_ = summary_.recipe ? report::group_key(*summary_.recipe) : "";
+  return true;
 }
 
 report::RunSummary LiveRun::readable_summary() const {

@@ -23,8 +23,8 @@ class LiveRun {
  public:
   LiveRun(train::RunPaths paths, std::string id);
 
-  /// Reads what is new, if anything is. Never throws for what is in the folder.
-  void update();
+  /// Reads what is new; whether anything was. Never throws for what is in the folder.
+  bool update();
 
   const std::string& id() const { return id_; }
   const std::string& stamp() const { return stamp_; }

@@ -17,5 +17,6 @@ Server::Server(Shelf& /*shelf*/, std::string_view /*page*/, const ServerOptions&
 Server::~Server() = default;
 std::string Server::url() const { return ""; }
 int Server::port() const { return 0; }
+bool Server::is_running() const { return false; }
 
 }  // namespace sadam::page

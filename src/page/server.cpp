@@ -34,15 +34,19 @@ constexpr int kMostStreams = 8;  // each holds a thread
 constexpr std::size_t kThreads = 24;
 constexpr std::size_t kMostBytesAsked = 8192;  // of a request, all of it
 constexpr seconds kAskWithin(5);               // from the first byte to the last
-constexpr seconds kTakeWithin(5);              // without a byte of the answer taken
+constexpr seconds kTakeWithin(5);              // the answer, and a second more for each of its
+constexpr std::size_t kTakeASecond = 1 << 18;  // so many bytes
 constexpr milliseconds kLookEvery(500);
 constexpr seconds kSignOfLifeEvery(10);
 
-bool wait_for(int socket, short what, milliseconds patience) {
+bool wait_for(int socket, short what, Clock::time_point until) {
   pollfd one{socket, what, 0};
   int ready = 0;
-  do ready = ::poll(&one, 1, static_cast<int>(patience.count()));
-  while (ready < 0 && errno == EINTR);
+  do {
+    const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
+    if (left <= 0) return false;
+    ready = ::poll(&one, 1, static_cast<int>(left));
+  } while (ready < 0 && errno == EINTR);
   return ready > 0 && (one.revents & what) != 0;
 }
 
@@ -68,8 +72,9 @@ class Connection : public httplib::Stream {
   }
 
   ssize_t write(const char* from, size_t size) override {
+    const auto until = Clock::now() + kTakeWithin + seconds(size / kTakeASecond);
     for (size_t done = 0; done < size;) {
-      if (!wait_for(socket_, POLLOUT, kTakeWithin)) return -1;
+      if (!wait_for(socket_, POLLOUT, until)) return -1;
       const auto sent = ::send(socket_, from + done, size - done, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) return -1;
       if (sent > 0) done += static_cast<size_t>(sent);
@@ -86,8 +91,7 @@ class Connection : public httplib::Stream {
 
  private:
   bool fill() {
-    const auto left = std::chrono::duration_cast<milliseconds>(begun_ + kAskWithin - Clock::now());
-    if (filled_ == buffer_.size() || left.count() <= 0 || !wait_for(socket_, POLLIN, left)) return false;
+    if (filled_ == buffer_.size() || !wait_for(socket_, POLLIN, until_)) return false;
     const auto got = ::recv(socket_, buffer_.data() + filled_, buffer_.size() - filled_, MSG_DONTWAIT);
     if (got <= 0) return false;
     filled_ += static_cast<std::size_t>(got);
@@ -95,7 +99,7 @@ class Connection : public httplib::Stream {
   }
 
   int socket_;
-  Clock::time_point begun_ = Clock::now();
+  Clock::time_point until_ = Clock::now() + kAskWithin;
   std::array<char, kMostBytesAsked> buffer_{};
   std::size_t at_ = 0;
   std::size_t filled_ = 0;
@@ -154,6 +158,12 @@ std::string random_token() {
   return token;
 }
 
+// What others may know it by, where it listens on every address.
+std::string name_of_this_machine() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
 void refuse(httplib::Response& response, int status, const std::string& sentence) {
   response.status = status;
   response.set_content(sentence + "\n", "text/plain; charset=utf-8");
@@ -194,10 +204,13 @@ class Server::Work {
   Work& operator=(const Work&) = delete;
 
   int port() const { return options_.port; }
+  bool is_running() const { return http_.is_running(); }
   std::string url() const {
-    const bool is_six = options_.host.find(':') != std::string::npos;
-    return fmt::format("http://{}:{}/{}", is_six ? fmt::format("[{}]", options_.host) : options_.host,
-                       options_.port, token_.empty() ? "" : fmt::format("?token={}", token_));
+    auto host = options_.host;
+    if (host == "0.0.0.0" || host == "::") host = name_of_this_machine();
+    if (host.find(':') != std::string::npos) host = fmt::format("[{}]", host);
+    return fmt::format("http://{}:{}/{}", host, options_.port,
+                       token_.empty() ? "" : fmt::format("?token={}", token_));
   }
 
  private:
@@ -287,7 +300,7 @@ class Server::Work {
         [this, last = std::string(), spoke = Clock::time_point()](size_t, httplib::DataSink& sink) mutable {
           std::string message;
           while (message.empty()) {
-            if (auto now = to_text(shelf_.stamps()); now != last) {
+            if (auto now = shelf_.stamps(); now != last) {
               last = std::move(now);
               message = fmt::format("event: runs\ndata: {}\n\n", last);
             } else if (Clock::now() - spoke >= kSignOfLifeEvery) {
@@ -326,5 +339,6 @@ Server::Server(Shelf& shelf, std::string_view page, const ServerOptions& options
 Server::~Server() = default;
 std::string Server::url() const { return work_->url(); }
 int Server::port() const { return work_->port(); }
+bool Server::is_running() const { return work_->is_running(); }
 
 }  // namespace sadam::page

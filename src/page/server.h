@@ -30,6 +30,8 @@ class Server {
 
   std::string url() const;
   int port() const;
+  /// False if the system took the port away from it.
+  bool is_running() const;
 
  private:
   class Work;

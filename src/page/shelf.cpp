@@ -11,7 +11,6 @@
 
 #include "page/attachments.h"
 #include "page/page_json.h"
-#include "page/tables.h"
 #include "report/comparison.h"
 #include "report/recipe_values.h"
 
@@ -20,87 +19,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a file is where its name says, or a link leads to one that is below `root`, which has no links.
-bool stays_below(const fs::path& file, const fs::path& root) {
+// Whether a file is not there, or is a regular one (a folder) that lies below `root`, whose path has no
+// links. Others, such as a pipe, would be waited for.
+bool stays_below(const fs::path& file, fs::file_type type, const fs::path& root) {
   std::error_code trouble;
-  if (!fs::is_symlink(file, trouble)) return true;
+  const auto there = fs::symlink_status(file, trouble).type();
+  if (there == fs::file_type::not_found || there == type) return true;
+  if (there != fs::file_type::symlink) return false;
   const auto target = fs::canonical(file, trouble);
-  if (trouble) return false;
+  if (trouble || fs::status(target, trouble).type() != type) return false;
   const auto relative = target.lexically_relative(root);
   return !relative.empty() && *relative.begin() != "..";
 }
 
 bool is_confined(const train::RunPaths& paths, const fs::path& root) {
-  for (const auto& file : {paths.folder, paths.recipe(), paths.events(), paths.checkpoint(),
-                           paths.previous_checkpoint(), paths.tensorboard()})
-    if (!stays_below(file, root)) return false;
+  if (!stays_below(paths.folder, fs::file_type::directory, root)) return false;
+  for (const auto& file : {paths.recipe(), paths.events(), paths.checkpoint(), paths.previous_checkpoint()})
+    if (!stays_below(file, fs::file_type::regular, root)) return false;
   return true;
 }
 
-Json run_json(const LiveRun& live, const std::string& group, const InTable& in_table, bool with_details) {
-  const auto run = live.readable_summary();
-  const auto* const recipe = run.recipe ? &*run.recipe : nullptr;
-  auto title = in_table.title;
-  if (title.empty() && recipe != nullptr) title = recipe->title;
-  return {{"id", live.id()},
-          {"state", to_string(run.state)},
-          {"problem", run.problem},
-          {"title", title.empty() ? live.id() : title},
-          {"optimizer", recipe == nullptr ? "" : report::short_optimizer(*recipe)},
-          {"group", group},
-          {"seed", recipe == nullptr ? Json() : Json(recipe->seed)},
-          {"steps", run.steps},
-          {"epochs_done", run.epochs_done},
-          {"epochs", recipe == nullptr ? Json() : Json(recipe->train.epochs)},
-          {"best", percent_or_null(run.best_accuracy)},
-          {"last", percent_or_null(run.last_accuracy)},
-          {"mean_brake", number_or_null(run.mean_brake)},
-          {"mean_lgi", number_or_null(run.mean_lgi)},
-          {"seconds", number_or_null(run.train_seconds)},
-          {"stamp", live.stamp()},
-          {"details", with_details ? live.details(in_table.differs) : Json()}};
-}
-
-}  // namespace
-
-std::vector<FoundRun> runs_below(const fs::path& root, bool confined) {
-  std::vector<FoundRun> found;
-  std::error_code trouble;
-  const auto real_root = fs::canonical(root, trouble);
-  for (const auto& paths : train::find_runs(root)) {
-    if (confined && (trouble || !is_confined(paths, real_root))) continue;
-    found.push_back({paths, paths.folder.lexically_relative(root).string()});
-  }
-  return found;
-}
-
-void Shelf::update() {
-  std::set<std::string> there;
-  for (auto& [paths, id] : source_.runs()) {
-    there.insert(id);
-    auto& run = runs_[id];
-    if (!run) run = std::make_unique<LiveRun>(paths, id);
-  }
-  std::erase_if(runs_, [&](const auto& run) { return !there.contains(run.first); });
-}
-
-std::vector<const LiveRun*> Shelf::runs() const {
-  std::vector<const LiveRun*> list;
-  for (const auto& [id, run] : runs_) list.push_back(run.get());
-  return list;
-}
-
 // The name of each run's group. A seed that comes twice begins another group: it must not count as two.
-std::map<std::string, std::string> Shelf::groups() const {
+std::map<std::string, std::string> groups_of(const std::vector<const LiveRun*>& runs) {
   struct Members {
     std::set<std::int64_t> seeds;
     std::vector<std::string> ids;
   };
   std::map<std::pair<std::string, int>, Members> members;
   std::map<std::string, std::string> names;
-  for (const auto& [id, run] : runs_) {
+  for (const auto* run : runs) {
     if (run->group_key().empty()) {
-      names[id] = id;
+      names[run->id()] = run->id();
       continue;
     }
     const auto seed = run->summary().recipe->seed;
@@ -108,7 +57,7 @@ std::map<std::string, std::string> Shelf::groups() const {
     while (members[{run->group_key(), copy}].seeds.contains(seed)) ++copy;
     auto& group = members[{run->group_key(), copy}];
     group.seeds.insert(seed);
-    group.ids.push_back(id);
+    group.ids.push_back(run->id());
   }
   std::set<std::string> taken;
   for (const auto& [key, group] : members) {
@@ -121,15 +70,47 @@ std::map<std::string, std::string> Shelf::groups() const {
   return names;
 }
 
+}  // namespace
+
+std::vector<FoundRun> runs_below(const fs::path& root, bool confined) {
+  std::vector<FoundRun> found;
+  std::error_code trouble;
+  const auto real_root = fs::canonical(root, trouble);
+  const auto add = [&](const train::RunPaths& paths, std::string id) {
+    if (!confined || (!trouble && is_confined(paths, real_root))) found.push_back({paths, std::move(id)});
+  };
+  // A slash at the end is part of no name.
+  const auto folder = root.has_filename() ? root : root.parent_path();
+  if (const auto run = train::find_run_if(folder.string(), ""))
+    add({folder}, real_root.filename().string());
+  else
+    for (const auto& paths : train::find_runs(folder))
+      add(paths, paths.folder.lexically_relative(folder).string());
+  return found;
+}
+
+void Shelf::update() {
+  bool changed = runs_.empty();
+  std::set<std::string> there;
+  for (auto& [paths, id] : source_.runs()) {
+    there.insert(id);
+    auto& run = runs_[id];
+    if (!run) run = std::make_unique<LiveRun>(paths, id);
+    changed = run->update() || changed;
+  }
+  changed = std::erase_if(runs_, [&](const auto& run) { return !there.contains(run.first); }) > 0 || changed;
+  if (!changed) return;
+  std::vector<const LiveRun*> all;
+  for (const auto& [id, run] : runs_) all.push_back(run.get());
+  tables_ = tables_of(all);
+  groups_ = groups_of(all);
+}
+
 Json Shelf::report() {
   const std::lock_guard lock(mutex_);
   update();
-  for (auto& [id, run] : runs_) run->update();
-  auto tables = tables_of(runs());
-  const auto names = groups();
-  auto list = Json::array();
-  for (const auto& [id, run] : runs_)
-    list.push_back(run_json(*run, names.at(id), tables.runs[id], !source_.live));
+  auto runs = Json::array();
+  for (const auto& [id, run] : runs_) runs.push_back(run_json(*run, !source_.live));
   auto attachments = attachments_in(source_.attachments);
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   return {{"version", 1},
@@ -137,8 +118,8 @@ Json Shelf::report() {
           {"made", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
           {"root", source_.root},
           {"live", source_.live},
-          {"tables", std::move(tables.tables)},
-          {"runs", std::move(list)},
+          {"tables", tables_.tables},
+          {"runs", std::move(runs)},
           {"pictures", std::move(attachments.pictures)},
           {"sheets", std::move(attachments.sheets)}};
 }
@@ -147,16 +128,46 @@ std::optional<Json> Shelf::run(const std::string& id) {
   const std::lock_guard lock(mutex_);
   update();
   const auto found = runs_.find(id);
-  if (found == runs_.end()) return std::nullopt;
-  for (auto& [other, run] : runs_) run->update();
-  auto tables = tables_of(runs());
-  return run_json(*found->second, groups().at(id), tables.runs[id], true);
+  return found == runs_.end() ? std::nullopt : std::optional(run_json(*found->second, true));
 }
 
-Json Shelf::stamps() {
-  auto list = Json::array();
-  for (const auto& [paths, id] : source_.runs()) list.push_back({{"id", id}, {"stamp", stamp_of(paths)}});
-  return list;
+Json Shelf::run_json(const LiveRun& live, bool with_details) const {
+  const auto run = live.readable_summary();
+  const auto* const recipe = run.recipe ? &*run.recipe : nullptr;
+  const auto in_table = tables_.runs.find(live.id());
+  const auto& place = in_table == tables_.runs.end() ? InTable() : in_table->second;
+  auto title = place.title;
+  if (title.empty() && recipe != nullptr) title = recipe->title;
+  return {{"id", live.id()},
+          {"state", to_string(run.state)},
+          {"problem", run.problem},
+          {"title", title.empty() ? live.id() : title},
+          {"optimizer", recipe == nullptr ? "" : report::short_optimizer(*recipe)},
+          {"group", groups_.at(live.id())},
+          {"seed", recipe == nullptr ? Json() : Json(recipe->seed)},
+          {"steps", run.steps},
+          {"epochs_done", run.epochs_done},
+          {"epochs", recipe == nullptr ? Json() : Json(recipe->train.epochs)},
+          {"best", percent_or_null(run.best_accuracy)},
+          {"last", percent_or_null(run.last_accuracy)},
+          {"mean_brake", number_or_null(run.mean_brake)},
+          {"mean_lgi", number_or_null(run.mean_lgi)},
+          {"seconds", number_or_null(run.train_seconds)},
+          {"stamp", live.stamp()},
+          {"details", with_details ? live.details(place.differs) : Json()}};
+}
+
+std::string Shelf::stamps() {
+  constexpr std::chrono::milliseconds kFresh(250);
+  const std::lock_guard lock(stamps_mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  if (stamps_.empty() || now - stamps_at_ > kFresh) {
+    auto list = Json::array();
+    for (const auto& [paths, id] : source_.runs()) list.push_back({{"id", id}, {"stamp", stamp_of(paths)}});
+    stamps_ = to_text(list);
+    stamps_at_ = now;
+  }
+  return stamps_;
 }
 
 std::string to_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }

@@ -1,6 +1,7 @@
 // All the runs that the page shows, as the JSON of web/src/data.ts.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "page/live_run.h"
+#include "page/tables.h"
 
 namespace sadam::page {
 
@@ -19,7 +21,8 @@ struct FoundRun {
   std::string id;
 };
 
-/// The runs below a folder. With `confined`, nothing that a symbolic link leads to outside of it.
+/// The runs below a folder, or the one that it is. With `confined`, none of which anything is outside of it,
+/// because a symbolic link leads there, or is no regular file.
 std::vector<FoundRun> runs_below(const std::filesystem::path& root, bool confined);
 
 /// May be used by several threads.
@@ -37,18 +40,24 @@ class Shelf {
   Json report();
   /// `Run` with its details; nothing if there is none of that id.
   std::optional<Json> run(const std::string& id);
-  /// [{"id": …, "stamp": …}], from a look at the files alone.
-  Json stamps();
+  /// [{"id": …, "stamp": …}], from a look at the files alone, not older than a quarter of a second.
+  std::string stamps();
 
  private:
   /// Finds runs, forgets those that are gone, reads what is new.
   void update();
-  std::vector<const LiveRun*> runs() const;
-  std::map<std::string, std::string> groups() const;
+  Json run_json(const LiveRun& run, bool with_details) const;
 
   Source source_;
   std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<LiveRun>> runs_;
+  std::map<std::string, std::unique_ptr<LiveRun>> runs_;  ///< by id
+  // From all of them together; made anew when one has changed.
+  Tables tables_;
+  std::map<std::string, std::string> groups_;  ///< the group's name, by id
+
+  std::mutex stamps_mutex_;
+  std::string stamps_;
+  std::chrono::steady_clock::time_point stamps_at_;
 };
 
 /// In one line. Names of folders need not be UTF-8, JSON must be: what is not is replaced.

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/quantities.h"
 #include "base/statistics.h"
 #include "page/page_json.h"
 #include "report/comparison.h"
@@ -212,10 +213,20 @@ class TableWriter {
     };
     add(controls_note(read_.groups));
     add(reproduce::comparisons_note(comparisons_));
+    add(unfinished_note());
     for (const auto& sentence : read_.irregularities()) add(sentence);
     for (const auto& problem : read_.problems) add(problem);
     for (const auto& difference : plan_.differences) add(difference);
     return list;
+  }
+
+  std::string unfinished_note() const {
+    std::size_t count = 0;
+    for (const auto& group : read_.groups)
+      for (const auto& run : group.runs) count += run.state == report::RunState::finished ? 0 : 1;
+    if (count == 0) return "";
+    return fmt::format("{} {} not finished: means are of what there is so far.", base::counted(count, "run"),
+                       count == 1 ? "is" : "are");
   }
 
   const Plan& plan_;

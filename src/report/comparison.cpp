@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,9 +30,12 @@ train::Recipe without_seed(train::Recipe recipe) {
   auto& control = recipe.control;
   const auto kind = train::control_of(recipe);
   if (kind != train::Control::matched && kind != train::Control::shuffled) return recipe;
+  const auto file = train::RunPaths{control.run}.recipe();
+  std::error_code gone;
+  if (!std::filesystem::is_regular_file(file, gone)) return recipe;  // and no pipe, which would be waited for
   try {
     train::RecipeSource source;
-    source.add_file(train::RunPaths{control.run}.recipe());
+    source.add_file(file);
     auto controlled = source.resolve();
     // Nobody can control a control, so this goes no deeper.
     controlled.control = {};
