@@ -32,10 +32,8 @@ using std::chrono::seconds;
 
 constexpr int kMostStreams = 8;  // each holds a thread
 constexpr std::size_t kThreads = 24;
-constexpr std::size_t kMostBytesAsked = 8192;  // of a request, all of it
-constexpr seconds kAskWithin(5);               // from the first byte to the last
-constexpr seconds kTakeWithin(5);              // the answer, and a second more for each of its
-constexpr std::size_t kTakeASecond = 1 << 18;  // so many bytes
+constexpr std::size_t kMostBytesAsked = 8192;   // of a request, all of it
+constexpr std::size_t kTakenASecond = 1 << 18;  // bytes of a long answer, at least
 constexpr milliseconds kLookEvery(500);
 constexpr seconds kSignOfLifeEvery(10);
 
@@ -53,7 +51,7 @@ bool wait_for(int socket, short what, Clock::time_point until) {
 /// One request and its answer. Whoever asks for long or at length, or takes no answer, is left.
 class Connection : public httplib::Stream {
  public:
-  explicit Connection(int socket) : socket_(socket) {}
+  Connection(int socket, milliseconds patience) : socket_(socket), patience_(patience) {}
 
   bool is_readable() const override { return true; }
 
@@ -72,7 +70,7 @@ class Connection : public httplib::Stream {
   }
 
   ssize_t write(const char* from, size_t size) override {
-    const auto until = Clock::now() + kTakeWithin + seconds(size / kTakeASecond);
+    const auto until = Clock::now() + patience_ + seconds(size / kTakenASecond);
     for (size_t done = 0; done < size;) {
       if (!wait_for(socket_, POLLOUT, until)) return -1;
       const auto sent = ::send(socket_, from + done, size - done, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -99,7 +97,8 @@ class Connection : public httplib::Stream {
   }
 
   int socket_;
-  Clock::time_point until_ = Clock::now() + kAskWithin;
+  milliseconds patience_;
+  Clock::time_point until_ = Clock::now() + patience_;  // for the request
   std::array<char, kMostBytesAsked> buffer_{};
   std::size_t at_ = 0;
   std::size_t filled_ = 0;
@@ -108,6 +107,8 @@ class Connection : public httplib::Stream {
 /// httplib's server, with connections of our own.
 class HttpServer : public httplib::Server {
  public:
+  explicit HttpServer(milliseconds patience) : patience_(patience) {}
+
   /// Cuts every connection; new ones are not answered.
   void cut() {
     const std::lock_guard lock(mutex_);
@@ -125,7 +126,7 @@ class HttpServer : public httplib::Server {
       }
       open_.insert(socket);
     }
-    Connection connection(socket);
+    Connection connection(socket, patience_);
     bool closed = false;
     const bool done = process_request(connection, /*close_connection=*/true, closed, nullptr);
     const std::lock_guard lock(mutex_);
@@ -135,6 +136,7 @@ class HttpServer : public httplib::Server {
     return done;
   }
 
+  milliseconds patience_;
   std::mutex mutex_;
   std::set<int> open_;
   bool ending_ = false;
@@ -182,7 +184,11 @@ bool is_loopback(const std::string& host) {
 class Server::Work {
  public:
   Work(Shelf& shelf, std::string_view page, const ServerOptions& options)
-      : shelf_(shelf), page_(page), options_(options), policy_(policy_of(page) + "; frame-ancestors 'none'") {
+      : shelf_(shelf),
+        page_(page),
+        options_(options),
+        policy_(policy_of(page) + "; frame-ancestors 'none'"),
+        http_(options.patience) {
     if (!is_loopback(options_.host)) token_ = random_token();
     set_up();
     bind();

@@ -1,8 +1,10 @@
 // `sadam serve`: the page and its data over HTTP.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "page/shelf.h"
 
@@ -11,6 +13,8 @@ namespace sadam::page {
 struct ServerOptions {
   std::string host = "127.0.0.1";
   int port = 8080;  ///< 0: any that is free
+  /// How long a request may take to arrive, and its answer to be taken.
+  std::chrono::milliseconds patience{5000};
 };
 
 /// Whether only this machine can reach it.

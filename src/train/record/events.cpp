@@ -153,7 +153,8 @@ class QuickFieldReader {
       value = std::numeric_limits<double>::quiet_NaN();
       return true;
     }
-    return take_number(value, number_length());
+    const auto length = number_length();
+    return rest_.substr(0, length) != "-0" && take_number(value, length);  // an integer, which has no −0
   }
   bool take_value(bool& value) {
     value = take("true");
