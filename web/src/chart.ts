@@ -14,6 +14,7 @@ export interface Trace {
   look: Look;
   seeds: Points[];
   main: Points;
+  exact: Points; // the same before it was smoothed
   band: { x: number[]; low: (number | null)[]; high: (number | null)[] } | null;
 }
 
@@ -241,7 +242,7 @@ export class Chart {
   private table(): Rows {
     const drawing = this.drawing;
     if (!drawing) return [["nothing"]];
-    const mains = drawing.traces.map(({ main }): Strand => ({ ...main, keep: "mean" }));
+    const mains = drawing.traces.map(({ exact }): Strand => ({ ...exact, keep: "mean" }));
     const [xs, ...columns] = align(mains, drawing.from, drawing.to, 600);
     const rows: Rows = [[axisNames[drawing.axis], ...drawing.traces.map(({ label }) => label)]];
     xs.forEach((x, i) => {

@@ -18,6 +18,7 @@ export interface Report {
 export interface Table {
   key: string; // "table1"
   title: string;
+  baseline: string | null; // the key of the row that `less_baseline` is counted from
   columns: { key: string; title: string }[];
   rows: Row[];
   notes: string[]; // what differs from the paper, how to read it, how many comparisons

@@ -7,12 +7,13 @@ import { colourOf, theme, type Look } from "./look";
 import { StripChart, type Strip, type Strips } from "./strips";
 import type { View } from "./view";
 
-/** The row that `less_baseline` is counted from: the one that has results and no such difference. */
-export function baselineOf(table: Table): Row | null {
-  const candidates = table.rows.filter((row) =>
-    row.control_of === null && row.cells.some((cell) => cell?.mean !== null && cell) && row.cells.every((cell) => !cell?.less_baseline));
-  const compared = table.rows.some((row) => row.cells.some((cell) => cell?.less_baseline));
-  return compared && candidates.length === 1 ? candidates[0] : null;
+/** What `less_baseline` is counted from. */
+export const baselineOf = (table: Table): string => table.rows.find(({ key }) => key === table.baseline)?.title ?? "baseline";
+
+/** A control stands below what it controls for, and need not repeat its name. */
+export function titleOf(table: Table, row: Row): string {
+  const parent = row.control_of === null ? null : table.rows.find(({ key }) => key === row.control_of);
+  return parent && row.title.startsWith(`${parent.title}, `) ? row.title.slice(parent.title.length + 2) : row.title;
 }
 
 export const withInterval = (difference: Difference): string =>
@@ -52,7 +53,7 @@ export class Differences {
   }
 
   private chartsOf(table: Table, column: number): Strips[] {
-    const baseline = baselineOf(table)?.title ?? "the baseline";
+    const baseline = baselineOf(table);
     const kinds: [string, string, (cell: Cell) => Difference | null][] = [
       ["baseline", `Minus ${baseline}`, (cell) => cell.less_baseline],
       ["control", "Minus its matched control", (cell) => cell.less_control],
@@ -68,7 +69,7 @@ export class Differences {
     return listed.map(({ key, title, rows }) => ({
       key: `${table.key}-${table.columns[column].key}-less-${key}`, title,
       axis: "points of test accuracy", from, to, zero: true, tall: 26,
-      strips: rows.map(({ row, cell, difference }) => strip(row, difference, this.lookOf(cell))),
+      strips: rows.map(({ row, cell, difference }) => strip(titleOf(table, row), row, difference, this.lookOf(cell))),
       rows: [
         ["method", "seed", "difference"],
         ...rows.flatMap(({ row, difference }) => [
@@ -94,9 +95,9 @@ export function reach(differences: Difference[], seeds: boolean): [number, numbe
   return [from - pad, to + pad];
 }
 
-function strip(row: Row, difference: Difference, look: Look | null): Strip {
+function strip(label: string, row: Row, difference: Difference, look: Look | null): Strip {
   return {
-    label: row.title,
+    label,
     indent: row.control_of !== null,
     figure: withInterval(difference),
     draw: (scale, y) => {

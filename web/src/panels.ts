@@ -184,12 +184,12 @@ export class Panels implements Host {
       const curves = mine.map(({ curve }) => curve);
       // A seed that is still under way would cut the mean of the others short.
       const done = mine.filter(({ run }) => run.state === "finished").map(({ curve }) => curve);
-      const mean = smoothed(meanOf(done.length > 0 ? done : curves), window);
+      const mean = meanOf(done.length > 0 ? done : curves);
       const thin = this.view.seeds && curves.length > 1;
       // Smoothing and buckets hide peaks; the band keeps them.
       const hides = curves.some((curve) => curve.low !== null || (window > 0 && curve.x.length > manyPoints));
       return [{
-        label: each.label, look, main: mean,
+        label: each.label, look, main: smoothed(mean, window), exact: mean,
         seeds: thin ? curves.map((curve) => smoothed(curve, window)) : [],
         band: this.view.extremes && hides ? envelopeOf(curves) : null,
       }];

@@ -1,7 +1,7 @@
 // The paper's tables with ours beside them: a block for each data set, a line for each method.
 
 import type { Cell, Difference, Row, Table } from "./data";
-import { baselineOf, reach, whisker, withInterval } from "./differences";
+import { baselineOf, reach, titleOf, whisker, withInterval } from "./differences";
 import { button, h, renew } from "./dom";
 import { csv, download, type Rows } from "./download";
 import { fixed, missing, signed } from "./format";
@@ -38,7 +38,7 @@ export class Tables {
   private block(table: Table, column: number): Element {
     const cells = table.rows.map((row) => row.cells[column]);
     const has = (test: (cell: Cell) => unknown) => cells.some((cell) => cell && test(cell));
-    const baseline = baselineOf(table)?.title ?? "baseline";
+    const baseline = baselineOf(table);
     const differences = cells.flatMap((cell) => (cell ? [cell.less_baseline, cell.less_control] : [])).filter((each): each is Difference => each !== null);
     const [from, to] = reach(differences, false);
     const ids = cells.flatMap((cell) => cell?.runs ?? []);
@@ -78,13 +78,13 @@ export class Tables {
 
   /** Its name; with a box to choose its curves where it has runs. */
   private method(table: Table, row: Row, column: number, cell: Cell | null): Node {
-    if (!cell || cell.runs.length === 0) return h("span", {}, row.title);
+    if (!cell || cell.runs.length === 0) return h("span", {}, titleOf(table, row));
     const chosen = cell.runs.filter((id) => this.view.isChosen(id)).length;
     const box = h("input", {
       type: "checkbox", "data-key": `${table.key} ${row.key} ${column}`, checked: chosen > 0,
       change: (event) => this.view.choose(cell.runs, (event.target as HTMLInputElement).checked),
     });
-    return h("label", {}, box, swatch(this.lookOf(cell)), h("span", {}, row.title));
+    return h("label", {}, box, swatch(this.lookOf(cell)), h("span", {}, titleOf(table, row)));
   }
 
   private lookOf(cell: Cell) {

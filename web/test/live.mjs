@@ -1,0 +1,125 @@
+// The page that `sadam serve` shows, while runs begin, grow, stop and vanish.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { copyRun, grow, oddName, serve, stepLine } from "./fixture.mjs";
+import { box, chart, drag, faults, numbers, until, visit } from "./visit.mjs";
+
+export async function setUp({ browser, sadam, folder, made }) {
+  const root = join(folder, "runs");
+  mkdirSync(root, { recursive: true });
+  const server = await serve(sadam, root);
+  return { browser, sadam, made, root, server, tearDown: () => server.stop() };
+}
+
+const lines = (to) => Array.from({ length: to }, (_, i) => stepLine(i + 1)).join("");
+const lastStep = async (page, key) => Number((await numbers(page, key)).at(-1)[0]);
+const wipe = (root) => { rmSync(root, { recursive: true }); mkdirSync(root); };
+
+export const checks = {
+  async "an empty folder says what to type, and the first run appears"({ browser, server, root, made }) {
+    wipe(root);
+    const page = await visit(browser, server.url);
+    await until("live", async () => (await page.locator(".connection").textContent()) === "live");
+    assert.match(await page.locator(".nothing").innerText(), /No runs yet[\s\S]*sadam reproduce table1 --quick --root /);
+    assert.deepEqual(await faults(page), []);
+    copyRun(made.adamw, join(root, oddName));
+    await until("the first run", async () => /1 run /.test(await page.locator(".summary").textContent()));
+    await chart(page, "test_accuracy").waitFor();
+    await page.getByText(oddName).first().waitFor();
+    await page.done();
+  },
+
+  async "a run grows while it is watched, and choice and zoom stay"({ browser, server, root, made }) {
+    wipe(root);
+    const run = copyRun(made.sadam, join(root, "growing"), lines(100));
+    copyRun(made.adamw, join(root, "other"));
+    const page = await visit(browser, server.url);
+    await box(page, "other").uncheck();
+    await until("100 steps", async () => (await chart(page, "loss").count()) > 0 && (await lastStep(page, "loss")) === 100);
+    const took = [];
+    for (const to of [150, 175, 200]) {
+      grow(run, to === 150 ? 101 : to - 24, to);
+      took.push(await until(`${to} steps`, async () => (await lastStep(page, "loss")) === to));
+    }
+    assert.ok(Math.min(...took) < 2, `new points took ${took} s`); // the quickest: others may keep the machine busy
+    await drag(page, "loss", 0.25, 0.5);
+    await until("a zoomed chart", async () => (await lastStep(page, "loss")) < 110);
+    const before = await numbers(page, "loss");
+    grow(run, 201, 300);
+    await until("300 steps are known", async () => /300/.test(await page.locator("#recipes").textContent()));
+    assert.deepEqual(await numbers(page, "loss"), before);
+    assert.deepEqual(await page.locator(".legend li").count(), 1);
+    await page.getByRole("button", { name: "Whole range" }).click();
+    await until("300 steps", async () => (await lastStep(page, "loss")) === 300);
+    await page.done();
+  },
+
+  async "a real run is trained, killed and resumed under the reader's eyes"({ browser, server, sadam, root }) {
+    wipe(root);
+    const page = await visit(browser, server.url);
+    const common = ["train", "--root", root, "--quiet"];
+    const start = (args) => spawn(sadam, [...common, ...args], { stdio: ["ignore", "ignore", "inherit"] });
+    const ended = (run) => new Promise((resolve) => run.on("exit", resolve));
+    const first = start(["--name", "real", "--set", "data.name=synthetic10", "--set", "data.train_images=1024", "--set", "data.test_images=64",
+      "--set", "train.epochs=500", "--set", "train.batch=32", "--set", "train.threads=1"]);
+    const over = ended(first);
+    const state = (name) => async () => (await page.locator(`.run-list .state.${name}`).count()) === 1;
+    await until("running", state("running"), 10);
+    await until("epochs", async () => /epoch [1-9]/.test(await page.locator(".run-list").textContent()), 10);
+    first.kill("SIGKILL");
+    await over;
+    await until("stopped", state("stopped"));
+    const second = start(["--resume", "real"]);
+    const overToo = ended(second);
+    await until("running again", state("running"), 10);
+    second.kill("SIGINT");
+    await overToo;
+    await until("stopped again", state("stopped"));
+    await page.done();
+  },
+
+  async "a run that vanishes is gone from the page, and comes back chosen"({ browser, server, root, made }) {
+    wipe(root);
+    copyRun(made.adamw, join(root, "stays"));
+    copyRun(made.sadam, join(root, "leaves"));
+    const page = await visit(browser, server.url);
+    const legend = () => page.locator(".legend li").count();
+    await until("two", async () => (await legend()) === 2);
+    renameSync(join(root, "leaves"), join(root, "..", "away"));
+    await until("one", async () => (await legend()) === 1);
+    renameSync(join(root, "..", "away"), join(root, "leaves"));
+    await until("two again", async () => (await legend()) === 2);
+    await page.done();
+  },
+
+  async "a lost connection is said, and found again"({ browser, sadam, root, made }) {
+    wipe(root);
+    copyRun(made.adamw, join(root, "one"));
+    const own = await serve(sadam, root);
+    const page = await visit(browser, own.url, { lost: true });
+    const says = (text) => async () => (await page.locator(".connection").textContent()).includes(text);
+    await until("live", says("live"));
+    await chart(page, "test_accuracy").waitFor();
+    await own.stop();
+    await until("lost", says("lost"));
+    await chart(page, "test_accuracy").waitFor(); // what was there stays
+    copyRun(made.sadam, join(root, "two"));
+    const again = await serve(sadam, root, own.port);
+    await until("live again", says("live"), 10);
+    await until("what came meanwhile", async () => (await page.locator(".summary").textContent()).includes("2 runs"));
+    await page.done();
+    await again.stop();
+  },
+
+  async "many pages at once see the same"({ browser, server, root, made }) {
+    wipe(root);
+    copyRun(made.adamw, join(root, "one"));
+    const pages = await Promise.all([1, 2, 3].map(() => visit(browser, server.url)));
+    copyRun(made.sadam, join(root, "two"));
+    for (const page of pages) await until("two runs", async () => (await page.locator(".summary").textContent()).includes("2 runs"));
+    for (const page of pages) await page.done();
+  },
+};
