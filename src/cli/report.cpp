@@ -55,10 +55,13 @@ struct Wanted {
 
 // By what it is called below the root, or else as it was given.
 std::string id_of(const fs::path& folder, const fs::path& root) {
-  const auto below =
-      fs::absolute(folder).lexically_normal().lexically_relative(fs::absolute(root).lexically_normal());
+  const auto plain = [](const fs::path& path) {
+    const auto normal = path.lexically_normal();
+    return normal.has_filename() ? normal : normal.parent_path();  // without a slash at its end
+  };
+  const auto below = plain(fs::absolute(folder)).lexically_relative(plain(fs::absolute(root)));
   const bool is_below = !below.empty() && below != "." && *below.begin() != "..";
-  return (is_below ? below : folder.lexically_normal()).string();
+  return (is_below ? below : plain(folder)).string();
 }
 
 Wanted wanted_by(const ReportArguments& arguments) {
@@ -103,8 +106,8 @@ void write_report(const ReportArguments& arguments) {
                      .live = false});
   const auto text = page::page_with(html, page::to_text(shelf.report()));
   base::write_file_atomically(file, text);
-  std::cout << fmt::format("{} with {} is in {}.\n", base::memory(static_cast<std::int64_t>(text.size())),
-                           base::counted(wanted.runs.size(), "run"), file.string());
+  std::cout << fmt::format("The report of {} is in {} ({}).\n", base::counted(wanted.runs.size(), "run"),
+                           file.string(), base::memory(static_cast<std::int64_t>(text.size())));
 }
 
 }  // namespace

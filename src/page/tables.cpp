@@ -133,7 +133,12 @@ class TableWriter {
       columns.push_back({{"key", column.key}, {"title", column.title}});
     auto rows = Json::array();
     for (const auto& group : rows_of_table()) rows.push_back(row(group));
-    return {{"key", key}, {"title", table.title}, {"columns", columns}, {"rows", rows}, {"notes", notes()}};
+    return {{"key", key},
+            {"title", table.title},
+            {"baseline", table.baseline.empty() ? Json() : Json(table.baseline)},
+            {"columns", columns},
+            {"rows", rows},
+            {"notes", notes()}};
   }
 
   bool is_empty() const { return read_.groups.empty(); }

@@ -59,6 +59,7 @@ TEST_F(PageTables, AreWhatTheHandComputes) {
   ASSERT_EQ(all["tables"].size(), 1U);
   const auto& table = all["tables"][0];
   EXPECT_EQ(table["key"], "table1-3-epochs");
+  EXPECT_EQ(table["baseline"], "adamw");
   std::vector<std::string> keys;
   for (const auto& each : table["rows"]) keys.push_back(each["key"]);
   EXPECT_EQ(keys, std::vector<std::string>(
