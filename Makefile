@@ -97,4 +97,4 @@ tidy: deps ## run clang-tidy on what changed since BASE (default HEAD)
 	@scripts/tidy-changed build/tidy $(BASE)
 
 clean: ## remove what was built
-	@rm -rf build
+	@rm -rf build web/node_modules web/dist

@@ -256,8 +256,12 @@ class Server::Work {
     http_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       if (!may_ask(request))
         refuse(response, 403, "Forbidden: open the address that 'sadam serve' printed.");
+      else if (is_from_another_site(request))
+        refuse(response, 403, "Forbidden: this is not for other sites.");
       else if (request.method != "GET" && request.method != "HEAD")
         refuse(response, 405, "Only GET is answered here.");
+      else if (request.has_header("Range"))  // a thousand times the same one would be answered a thousandfold
+        refuse(response, 416, "Ask for all of it.");
       else
         return Handled::Unhandled;
       return Handled::Handled;
@@ -294,6 +298,12 @@ class Server::Work {
       if (host == fmt::format("{}:{}", name, options_.port) || (options_.port == 80 && host == name))
         return true;
     return host == fmt::format("{}:{}", options_.host, options_.port);
+  }
+
+  // Their pages cannot read the answers, but could hold all the streams. A link to the page is welcome.
+  static bool is_from_another_site(const httplib::Request& request) {
+    const auto from = request.get_header_value("Sec-Fetch-Site");
+    return request.path != "/" && (from == "cross-site" || from == "same-site");
   }
 
   void stream_changes(httplib::Response& response) {

@@ -195,6 +195,15 @@ TEST_F(ServerTest, OnlyThisMachinesNamesAreAnswered) {
   EXPECT_TRUE(begins_with(none, "HTTP/1.1 403")) << none;
 }
 
+TEST_F(ServerTest, PagesOfOtherSitesGetNothingButALinkIsFollowed) {
+  const std::string from_elsewhere = "Sec-Fetch-Site: cross-site\r\n";
+  EXPECT_TRUE(begins_with(get("/", "localhost", from_elsewhere), "HTTP/1.1 200"));
+  for (const char* path : {"/api/report", "/api/run?id=a/b", "/api/changes"})
+    EXPECT_TRUE(begins_with(get(path, "localhost", from_elsewhere), "HTTP/1.1 403")) << path;
+  EXPECT_TRUE(
+      begins_with(get("/api/report", "localhost", "Sec-Fetch-Site: same-origin\r\n"), "HTTP/1.1 200"));
+}
+
 TEST_F(ServerTest, ElsewhereEveryPathNeedsTheToken) {
   start({.host = "0.0.0.0", .port = 0});
   const auto url = server_->url();
@@ -263,6 +272,16 @@ TEST_F(ServerTest, LongRequestsAreRefused) {
         }())})
     EXPECT_EQ(request.find("200 OK"), std::string::npos) << request.substr(0, 100);
   EXPECT_EQ(status_of("/"), 200) << "others are answered";
+}
+
+TEST_F(ServerTest, ASmallRequestHasNoEndlessAnswer) {
+  const auto page = std::string(kPage) + std::string(100'000, ' ');
+  start({.host = "127.0.0.1", .port = 0}, page);
+  std::string ranges = "Range: bytes=0-";
+  for (int i = 0; i < 2000; ++i) ranges += ",0-";
+  const auto text = get("/", "localhost", ranges + "\r\n");
+  EXPECT_TRUE(begins_with(text, "HTTP/1.1 416")) << text.substr(0, 100);
+  EXPECT_LT(text.size(), 1'000'000U);
 }
 
 TEST_F(ServerTest, GarbageIsSurvived) {
