@@ -37,9 +37,11 @@ demo: deps ## build, then redo a small version of the paper's first table: about
 	@$(call say,$(PRESET))
 	@$(call build,$(PRESET),--target sadam_program)
 	@rm -rf build/demo && build/$(PRESET)/src/cli/sadam reproduce table1 --quick --root build/demo
+	@build/$(PRESET)/src/cli/sadam report --root build/demo -o build/demo/report.html || true # it has said why
 
 test: deps ## build and run all tests, then the sanitizer builds and a few seconds of fuzzing
 	@scripts/install-deps --python
+	@scripts/install-deps --browser
 	@$(call configure,release)
 	@$(call build,release)
 	@ctest --preset release --parallel $(JOBS)
@@ -69,6 +71,7 @@ fuzz: deps ## fuzz every reader of outside bytes for FUZZ_SECONDS (default 600)
 
 bench: deps ## build and run the benchmarks
 	@scripts/install-deps --python
+	@scripts/install-deps --browser
 	@$(call configure,release)
 	@$(call say,release)
 	@$(call build,release,--target bench)
@@ -94,4 +97,4 @@ tidy: deps ## run clang-tidy on what changed since BASE (default HEAD)
 	@scripts/tidy-changed build/tidy $(BASE)
 
 clean: ## remove what was built
-	@rm -rf build
+	@rm -rf build web/node_modules web/dist

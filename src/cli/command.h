@@ -28,6 +28,8 @@ void add_reproduce(CLI::App& app);
 void add_data(CLI::App& app);
 void add_runs(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_report(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_theory(CLI::App& app);
 void add_audit(CLI::App& app);

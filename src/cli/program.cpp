@@ -33,6 +33,7 @@ probe measures.
   sadam reproduce table1 --only cifar100
   sadam train --set data.name=cifar100 --set optimizer.probes=8 --name first
   sadam runs                         what has been run
+  sadam serve                        the same in a browser, while it happens
   sadam landscape kinks              optimizers on a function with kinks, drawn
   sadam probe first                  where a model's loss is not smooth
   sadam theory --quick               the paper's theory, checked
@@ -179,7 +180,7 @@ std::unique_ptr<CLI::App> make_app(std::size_t help_width) {
     return complaint(parse_failure(*failed, error));
   });
   for (auto* const add : {add_train, add_eval, add_export, add_reproduce, add_data, add_runs, add_compare,
-                          add_landscape, add_probe, add_theory, add_audit, add_info})
+                          add_report, add_serve, add_landscape, add_probe, add_theory, add_audit, add_info})
     add(app);
   return made;
 }

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,9 +30,12 @@ train::Recipe without_seed(train::Recipe recipe) {
   auto& control = recipe.control;
   const auto kind = train::control_of(recipe);
   if (kind != train::Control::matched && kind != train::Control::shuffled) return recipe;
+  const auto file = train::RunPaths{control.run}.recipe();
+  std::error_code gone;
+  if (!std::filesystem::is_regular_file(file, gone)) return recipe;  // and no pipe, which would be waited for
   try {
     train::RecipeSource source;
-    source.add_file(train::RunPaths{control.run}.recipe());
+    source.add_file(file);
     auto controlled = source.resolve();
     // Nobody can control a control, so this goes no deeper.
     controlled.control = {};
@@ -40,31 +45,6 @@ train::Recipe without_seed(train::Recipe recipe) {
     // The S-Adam run is gone: its name is all that is known, and the run stays by itself.
   }
   return recipe;
-}
-
-/// What the names of a group begin with, less what only led up to the seed: "adamw-seed1", "adamw-seed2" →
-/// "adamw".
-std::string common_name(const std::vector<RunSummary>& runs) {
-  std::string_view common = runs.front().name;
-  for (const auto& run : runs) {
-    const auto end = std::mismatch(common.begin(), common.end(), run.name.begin(), run.name.end()).first;
-    common = common.substr(0, static_cast<std::size_t>(end - common.begin()));
-  }
-  if (runs.size() == 1) return std::string(common);
-  constexpr std::string_view kSeparators = "-_./ =";
-  const auto trim = [&] { common = common.substr(0, common.find_last_not_of(kSeparators) + 1); };
-  // Seeds 41 and 42 begin alike, too.
-  const auto digits = common.substr(0, common.find_last_not_of("0123456789") + 1);
-  if (!digits.empty() && kSeparators.find(digits.back()) != std::string_view::npos) common = digits;
-  trim();
-  for (const std::string_view word : {"seed", "s"}) {
-    if (common.size() > word.size() && common.substr(common.size() - word.size()) == word &&
-        kSeparators.find(common[common.size() - word.size() - 1]) != std::string_view::npos) {
-      common.remove_suffix(word.size());
-      trim();
-    }
-  }
-  return std::string(common);
 }
 
 /// A seed that counts twice makes the deviation smaller than it is.
@@ -133,7 +113,9 @@ std::vector<Entrant> group_by_seed(const std::vector<RunSummary>& runs) {
     groups = groups_with(runs, without_seed);
   for (auto& group : groups) {
     check_seeds_differ(group.runs);
-    group.name = common_name(group.runs);
+    std::vector<std::string> names;
+    for (const auto& run : group.runs) names.push_back(run.name);
+    group.name = common_name(names);
   }
   if (all_differ(groups)) return groups;
   for (auto& group : groups) group.name = short_optimizer(*group.runs.front().recipe);
@@ -359,16 +341,52 @@ Comparison compare(std::vector<RunSummary> runs, bool by_seed, const std::string
   return result;
 }
 
-std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const std::vector<RunSummary>& b,
-                                        std::optional<double> RunSummary::*accuracy) {
+std::string group_key(const train::Recipe& recipe) {
+  return train::to_toml(without_machine(without_seed(recipe)));
+}
+
+std::string common_name(const std::vector<std::string>& names) {
+  std::string_view common = names.front();
+  for (const auto& name : names) {
+    const auto end = std::mismatch(common.begin(), common.end(), name.begin(), name.end()).first;
+    common = common.substr(0, static_cast<std::size_t>(end - common.begin()));
+  }
+  if (names.size() == 1) return std::string(common);
+  constexpr std::string_view kSeparators = "-_./ =";
+  const auto trim = [&] { common = common.substr(0, common.find_last_not_of(kSeparators) + 1); };
+  // Seeds 41 and 42 begin alike, too.
+  const auto digits = common.substr(0, common.find_last_not_of("0123456789") + 1);
+  if (!digits.empty() && kSeparators.find(digits.back()) != std::string_view::npos) common = digits;
+  trim();
+  for (const std::string_view word : {"seed", "s"}) {
+    if (common.size() > word.size() && common.substr(common.size() - word.size()) == word &&
+        kSeparators.find(common[common.size() - word.size() - 1]) != std::string_view::npos) {
+      common.remove_suffix(word.size());
+      trim();
+    }
+  }
+  return std::string(common);
+}
+
+std::vector<SeedDifference> seeds_and_differences(const std::vector<RunSummary>& a,
+                                                  const std::vector<RunSummary>& b,
+                                                  std::optional<double> RunSummary::*accuracy) {
   const auto is_done = [](const RunSummary& run) { return run.state == RunState::finished; };
-  std::vector<double> values;
+  std::vector<SeedDifference> values;
   for (const auto& run : a)
     for (const auto& other : b)
       if (run.recipe && other.recipe && run.recipe->seed == other.recipe->seed &&
           ((is_done(run) && is_done(other)) || run.epochs_done == other.epochs_done) && run.*accuracy &&
           other.*accuracy)
-        values.push_back(base::percent(*(run.*accuracy)) - base::percent(*(other.*accuracy)));
+        values.push_back(
+            {run.recipe->seed, base::percent(*(run.*accuracy)) - base::percent(*(other.*accuracy))});
+  return values;
+}
+
+std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const std::vector<RunSummary>& b,
+                                        std::optional<double> RunSummary::*accuracy) {
+  std::vector<double> values;
+  for (const auto& pair : seeds_and_differences(a, b, accuracy)) values.push_back(pair.points);
   return values;
 }
 

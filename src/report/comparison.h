@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -56,8 +57,25 @@ struct Comparison {
 /// an entrant or of a run, or a label; "" for the first entrant. Throws a UsageError for any other.
 Comparison compare(std::vector<RunSummary> runs, bool by_seed, const std::string& baseline = "");
 
+/// What runs of one group, which are repeated with other seeds, have in common: the recipe without seed and
+/// title, and without what decides nothing about results; of a control, that of the S-Adam run as well.
+std::string group_key(const train::Recipe& recipe);
+
+/// What the names of a group begin with, less what only led up to the seed: "adamw-seed1", "adamw-seed2" →
+/// "adamw".
+std::string common_name(const std::vector<std::string>& names);
+
+struct SeedDifference {
+  std::int64_t seed = 0;
+  double points = 0;
+};
+
 /// Runs of one seed start from the same weights and see the same batches: what those of `a` are above those
 /// of `b`, in points, for each seed that both have and that have both ended or come equally far.
+std::vector<SeedDifference> seeds_and_differences(const std::vector<RunSummary>& a,
+                                                  const std::vector<RunSummary>& b,
+                                                  std::optional<double> RunSummary::*accuracy);
+/// The differences alone.
 std::vector<double> differences_by_seed(const std::vector<RunSummary>& a, const std::vector<RunSummary>& b,
                                         std::optional<double> RunSummary::*accuracy);
 

@@ -5,6 +5,8 @@
 #include <functional>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <sadam/error.h>
@@ -13,6 +15,7 @@
 #include "base/usage_error.h"
 #include "train/checkpoint.h"
 #include "train/recipe/source.h"
+#include "train/record/event_tail.h"
 
 namespace sadam::report {
 namespace {
@@ -22,21 +25,6 @@ std::string about(const std::filesystem::path& file, const std::string& message)
   return message.find(file.filename().string()) == std::string::npos
              ? fmt::format("{}: {}", file.string(), message)
              : message;
-}
-
-void take_steps(RunSummary& run, const std::vector<train::StepEvent>& steps) {
-  if (steps.empty()) return;
-  double brake = 0;
-  double lgi = 0;
-  for (const auto& step : steps) {
-    brake += step.brake;
-    lgi += step.lgi;
-    run.counts.add(step);
-  }
-  const auto count = static_cast<double>(steps.size());
-  run.steps = steps.back().step;
-  run.mean_brake = brake / count;
-  if (run.counts.probed > 0) run.mean_lgi = lgi / count;
 }
 
 /// After the epochs.
@@ -60,8 +48,8 @@ bool has_brake(const train::Recipe& recipe) {
          train::control_of(recipe) != train::Control::none;
 }
 
-void take_epochs(RunSummary& run, std::vector<train::EpochEvent> epochs) {
-  run.epochs = std::move(epochs);
+void take_epochs(RunSummary& run, const std::vector<train::EpochEvent>& epochs) {
+  run.epochs = epochs;
   if (run.epochs.empty()) return;
   if (const auto* const best = train::best_of(run.epochs)) {
     run.best_accuracy = best->test_accuracy;
@@ -78,15 +66,6 @@ void take_epochs(RunSummary& run, std::vector<train::EpochEvent> epochs) {
   run.evaluate_seconds = last.evaluate_seconds;
   if (last.step > 0) run.seconds_per_step = last.train_seconds / static_cast<double>(last.step);
   run.peak_memory = last.peak_memory;
-}
-
-bool has_diverged(const RunSummary& run, const std::vector<train::StepEvent>& steps) {
-  if (run.epochs.empty()) return false;
-  const auto& last = run.epochs.back();
-  train::StepCounts counts;
-  for (const auto& step : steps)
-    if (step.epoch == last.epoch) counts.add(step);
-  return !train::divergence(last, counts).empty();
 }
 
 /// A run that stopped is one to go on with, unless its files say otherwise. Without its events nobody knows
@@ -161,43 +140,78 @@ std::string_view to_string(RunState state) {
   throw std::logic_error("a state that runs cannot have");
 }
 
+void RunTotals::add(const train::Event& event) {
+  if (const auto* const step = std::get_if<train::StepEvent>(&event)) {
+    add_step(*step);
+  } else if (const auto* const epoch = std::get_if<train::EpochEvent>(&event)) {
+    of_ended_epoch_ = epoch->epoch == epoch_ ? of_epoch_ : train::StepCounts();
+    epochs_.push_back(*epoch);
+  } else if (const auto* const window = std::get_if<train::ChatterEvent>(&event)) {
+    chatter_.push_back(*window);
+  } else if (std::holds_alternative<train::RegimeEvent>(event)) {
+    ++regime_changes_;
+  }
+}
+
+void RunTotals::add_step(const train::StepEvent& step) {
+  counts_.add(step);
+  if (std::exchange(epoch_, step.epoch) != step.epoch) of_epoch_ = {};
+  of_epoch_.add(step);
+  brake_sum_ += step.brake;
+  lgi_sum_ += step.lgi;
+  last_step_ = step.step;
+}
+
+void RunTotals::put_into(RunSummary& run) const {
+  if (counts_.steps > 0) {
+    const auto count = static_cast<double>(counts_.steps);
+    run.steps = last_step_;
+    run.mean_brake = brake_sum_ / count;
+    if (counts_.probed > 0) run.mean_lgi = lgi_sum_ / count;
+  }
+  run.counts = counts_;
+  take_epochs(run, epochs_);
+  take_chatter(run, chatter_);
+  run.regime_changes = regime_changes_;
+  run.diverged = !epochs_.empty() && !train::divergence(epochs_.back(), of_ended_epoch_).empty();
+}
+
 RunSummary summarise(const train::RunPaths& paths, std::string name) {
+  // Asked first: a run that ends while its events are read is then called running, and not cut short.
+  const bool locked = train::is_in_use(paths);
+  EventsRead events;
+  train::EventTail tail(paths.events());
+  try {
+    tail.read([&](const train::Event& event) { events.totals.add(event); }, [] {});
+    events.problem = tail.problem();
+    events.cut_line = tail.cut_line();
+  } catch (const Error& error) {
+    events.problem = error.what();
+  }
+  return summarise(paths, std::move(name), events, locked);
+}
+
+RunSummary summarise(const train::RunPaths& paths, std::string name, const EventsRead& events, bool locked) {
   RunSummary run;
   run.name = std::move(name);
   run.folder = paths.folder;
-  const auto unread = [&](RunState state, const std::filesystem::path& file, const Error& error) {
+  const auto unread = [&](RunState state, const std::filesystem::path& file, const std::string& sentence) {
     if (run.problem.empty()) {
       run.state = state;
-      run.problem = about(file, error.what());
+      run.problem = about(file, sentence);
     }
   };
-
-  // Asked first: a run that ends while its events are read is then called running, and not cut short.
-  const bool locked = train::is_in_use(paths);
-  std::size_t cut_line = 0;
-  try {
-    // A run that has just begun has no events yet. A file that cannot even be looked at is left to the
-    // reader.
-    std::error_code trouble;
-    if (std::filesystem::exists(paths.events(), trouble) || trouble) {
-      auto events = train::read_events(paths.events());
-      take_steps(run, events.steps);
-      take_epochs(run, std::move(events.epochs));
-      take_chatter(run, events.chatter);
-      run.regime_changes = static_cast<std::int64_t>(events.regimes.size());
-      run.diverged = has_diverged(run, events.steps);
-      cut_line = events.cut_line;
-    }
-  } catch (const Error& error) {
-    unread(RunState::damaged, paths.events(), error);
-  }
+  if (events.problem.empty())
+    events.totals.put_into(run);
+  else
+    unread(RunState::damaged, paths.events(), events.problem);
   try {
     train::check_has_recipe(paths);
     run.recipe = train::recipe_of(paths);
   } catch (const UsageError& error) {
-    unread(RunState::unknown, paths.recipe(), error);
+    unread(RunState::unknown, paths.recipe(), error.what());
   } catch (const Error& error) {
-    unread(RunState::damaged, paths.recipe(), error);
+    unread(RunState::damaged, paths.recipe(), error.what());
   }
   if (run.recipe && !has_brake(*run.recipe)) run.mean_brake.reset();
   if (is_unread(run.state)) return run;
@@ -208,10 +222,10 @@ RunSummary summarise(const train::RunPaths& paths, std::string name) {
     run.state = RunState::running;
   else
     check_whether_it_goes_on(run, paths);
-  if (cut_line > 0 && !locked && run.problem.empty()) {
+  if (events.cut_line > 0 && !locked && run.problem.empty()) {
     run.problem = fmt::format(
         "{} ends in the middle of line {}, as a killed run leaves it; go on with: sadam train --resume {}",
-        paths.events().string(), cut_line, paths.folder.string());
+        paths.events().string(), events.cut_line, paths.folder.string());
   }
   return run;
 }

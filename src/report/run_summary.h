@@ -62,8 +62,42 @@ struct RunSummary {
   std::string problem;
 };
 
+/// What the events of a run add up to, taken one by one.
+class RunTotals {
+ public:
+  void add(const train::Event& event);
+  /// Writes what is known into a summary.
+  void put_into(RunSummary& run) const;
+
+  const train::StepCounts& counts() const { return counts_; }
+  const std::vector<train::EpochEvent>& epochs() const { return epochs_; }
+
+ private:
+  void add_step(const train::StepEvent& step);
+
+  train::StepCounts counts_;
+  train::StepCounts of_epoch_;  ///< of the epoch that the last step belongs to
+  train::StepCounts of_ended_epoch_;
+  std::int64_t epoch_ = 0;
+  std::int64_t last_step_ = 0;
+  double brake_sum_ = 0;
+  double lgi_sum_ = 0;
+  std::vector<train::EpochEvent> epochs_;
+  std::vector<train::ChatterEvent> chatter_;
+  std::int64_t regime_changes_ = 0;
+};
+
+/// How events.jsonl was read.
+struct EventsRead {
+  RunTotals totals;
+  std::size_t cut_line = 0;  ///< as EventTail's
+  std::string problem;       ///< what is wrong with the file; "" if nothing is
+};
+
 /// Never throws for what is in the folder: a file that cannot be read makes the run `unknown` or `damaged`.
 RunSummary summarise(const train::RunPaths& paths, std::string name);
+/// The same for one whose events are known. `locked`: whether the folder was in use before they were read.
+RunSummary summarise(const train::RunPaths& paths, std::string name, const EventsRead& events, bool locked);
 
 /// Every run below `root`, named by its folder relative to it.
 std::vector<RunSummary> summarise_all(const std::filesystem::path& root);

@@ -176,6 +176,13 @@ std::vector<RunSummary> runs_in_csv(std::string_view text, std::string_view orig
   return runs;
 }
 
+std::vector<std::vector<std::string>> csv_records(std::string_view text, std::size_t most) {
+  std::vector<CsvFields> records;
+  std::size_t line = 1;
+  while (!text.empty() && records.size() < most) records.push_back(take_record(text, line));
+  return records;
+}
+
 std::vector<RunSummary> read_runs_csv(const std::filesystem::path& path) {
   const auto bytes = base::read_file(path);
   return runs_in_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());

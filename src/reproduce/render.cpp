@@ -110,22 +110,6 @@ std::vector<Block> blocks_of(const TableRecipe& table, const std::vector<Group>&
   return blocks;
 }
 
-// What the indented rows are, where there are any.
-std::string controls_note(const std::vector<Group>& groups) {
-  const auto has = [&](Control control) {
-    return std::any_of(groups.begin(), groups.end(),
-                       [&](const Group& group) { return group.control == control; });
-  };
-  std::vector<std::string_view> notes;
-  if (has(Control::matched))
-    notes.emplace_back(
-        "matched: AdamW with the bias correction of the row above, its steps multiplied by that row's mean "
-        "brake, seed by seed.");
-  if (has(Control::shuffled))
-    notes.emplace_back("shuffled: the same, multiplied by that row's brakes in random order.");
-  return fmt::format("{}", fmt::join(notes, " "));
-}
-
 // A row of the table for other programs: columns and cells in one go, so that they cannot part.
 class FlatRow {
  public:
@@ -196,6 +180,27 @@ FlatRow flat_row(const Plan& plan, const Group& group, std::optional<double> tar
 
 }  // namespace
 
+std::string controls_note(const std::vector<Group>& groups) {
+  const auto has = [&](Control control) {
+    return std::any_of(groups.begin(), groups.end(),
+                       [&](const Group& group) { return group.control == control; });
+  };
+  std::vector<std::string_view> notes;
+  if (has(Control::matched))
+    notes.emplace_back(
+        "matched: AdamW with the bias correction of the row above, its steps multiplied by that row's mean "
+        "brake, seed by seed.");
+  if (has(Control::shuffled))
+    notes.emplace_back("shuffled: the same, multiplied by that row's brakes in random order.");
+  return fmt::format("{}", fmt::join(notes, " "));
+}
+
+std::string comparisons_note(std::size_t comparisons) {
+  if (comparisons == 0) return "";
+  return fmt::format("These are {} comparisons: where nothing differs, one interval in twenty misses 0.",
+                     comparisons);
+}
+
 std::vector<Block> render(const Plan& plan) { return blocks_of(plan.table, read_groups(plan).groups); }
 
 std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>& unavailable,
@@ -219,9 +224,7 @@ std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>
     text += fmt::format("\n{}", layout(block.differences));
     comparisons += (block.differences.columns.size() - 3) * block.differences.rows.size();
   }
-  if (comparisons > 0)
-    add(fmt::format("These are {} comparisons: where nothing differs, one interval in twenty misses 0.",
-                    comparisons));
+  add(comparisons_note(comparisons));
   add(controls_note(read.groups));
   for (const auto& [column, why] : unavailable)
     add(fmt::format("{} is left out: {}", plan.table.columns[column].title, why));

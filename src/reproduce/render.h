@@ -7,6 +7,7 @@
 
 #include "report/text_table.h"
 #include "reproduce/plan.h"
+#include "reproduce/results.h"
 
 namespace sadam::reproduce {
 
@@ -32,6 +33,11 @@ struct ReportStyle {
 /// differs from the paper. `unavailable`: columns that could not be run, and why.
 std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>& unavailable,
                       const ReportStyle& style);
+
+/// What the rows of the controls are, where there are any; else "".
+std::string controls_note(const std::vector<Group>& groups);
+/// How many of so many intervals miss 0 by chance; "" for none.
+std::string comparisons_note(std::size_t comparisons);
 
 /// "What differs from the paper", or from the table as it is written, as a list.
 std::string differences_text(const Plan& plan, const ReportStyle& style);

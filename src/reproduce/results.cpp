@@ -73,17 +73,20 @@ RunSummary summary_of(const Plan& plan, const PlannedRun& run) {
                                                  : RunSummary();
 }
 
-/// Of fields that decide what a run comes to. (A control's say where its S-Adam run is and what that gave.)
-std::vector<train::Difference> real_differences(const train::Recipe& recorded, const train::Recipe& planned) {
-  auto found = train::differences(recorded, planned);
-  std::erase_if(found, [](const train::Difference& each) {
-    return each.field.starts_with("watch.") || each.field.starts_with("control.") ||
-           !describes_experiment(*train::find_row(each.field));
-  });
-  return found;
-}
-
 }  // namespace
+
+std::vector<std::string> differences_from_plan(const RunSummary& run, const PlannedRun& planned) {
+  std::vector<std::string> sentences;
+  if (!run.recipe) return sentences;
+  for (const auto& [field, there, wanted] : train::differences(*run.recipe, planned.recipe)) {
+    // A control's fields say where its S-Adam run is and what that gave.
+    if (field.starts_with("watch.") || field.starts_with("control.") ||
+        !describes_experiment(*train::find_row(field)))
+      continue;
+    sentences.push_back(fmt::format("recorded with {} = {} instead of {}", field, there, wanted));
+  }
+  return sentences;
+}
 
 Plan with_recorded(Plan plan, std::vector<RunSummary> runs, const std::filesystem::path& root) {
   std::size_t known = 0;
@@ -94,10 +97,8 @@ Plan with_recorded(Plan plan, std::vector<RunSummary> runs, const std::filesyste
                                   [&](const PlannedRun& each) { return each.folder == summary.folder; });
     if (run == plan.runs.end()) continue;
     ++known;
-    if (!summary.recipe) continue;
-    for (const auto& [field, there, planned] : real_differences(*summary.recipe, run->recipe))
-      if (said.insert(field).second)
-        plan.differences.push_back(fmt::format("recorded with {} = {} instead of {}", field, there, planned));
+    for (auto& sentence : differences_from_plan(summary, *run))
+      if (said.insert(sentence).second) plan.differences.push_back(std::move(sentence));
   }
   if (known == 0)
     throw Error(

@@ -31,6 +31,10 @@ struct Groups {
 /// From whatever runs are there.
 Groups read_groups(const Plan& plan);
 
+/// "recorded with train.batch = 64 instead of 128": what a run was not made with as the plan has it, of the
+/// fields that decide what it comes to.
+std::vector<std::string> differences_from_plan(const report::RunSummary& run, const PlannedRun& planned);
+
 /// The plan with these runs, known by their names, instead of those in folders. Throws an Error if it has
 /// none of them. Says in `differences` what they were not made with as the plan has it.
 Plan with_recorded(Plan plan, std::vector<report::RunSummary> runs, const std::filesystem::path& root);

@@ -14,7 +14,7 @@
 namespace sadam::cli {
 namespace {
 
-class BadInput : public testing::Test {
+class BadInput : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   Arguments train(const Arguments& more) const {

@@ -13,7 +13,7 @@ namespace sadam::cli {
 namespace {
 
 // All of them look at the weights of one run that is not like the default.
-class EvalWeights : public testing::Test {
+class EvalWeights : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();

@@ -12,7 +12,7 @@
 namespace sadam::cli {
 namespace {
 
-class OnGpu : public testing::Test {
+class OnGpu : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto info = run_program({"info"});

@@ -10,7 +10,7 @@
 namespace sadam::cli {
 namespace {
 
-class LandscapeCommand : public testing::Test {
+class LandscapeCommand : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   Ended landscape(Arguments more) const {

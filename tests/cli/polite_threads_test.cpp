@@ -12,7 +12,7 @@ namespace sadam::cli {
 namespace {
 
 // ctest sets what the program would set for itself.
-class PoliteThreads : public testing::Test {
+class PoliteThreads : public ::testing::Test {
  protected:
   PoliteThreads() {
     for (const char* name : {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}) unsetenv(name);

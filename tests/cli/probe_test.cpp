@@ -38,7 +38,7 @@ std::string batch(const std::filesystem::path& path,
   return path.string();
 }
 
-class Probe : public testing::Test {
+class Probe : public ::testing::Test {
  protected:
   Ended probe(const std::string& forward, const std::map<std::string, std::vector<float>>& tensors,
               bool has_parameter = true) {

@@ -80,6 +80,11 @@ bool Background::has_ended() const {
          info.si_pid == process_;
 }
 
+std::string Background::said() const {
+  std::ifstream in(out_);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 std::string Background::in_proc(const std::string& file) const {
   std::ifstream in("/proc/" + std::to_string(process_) + "/" + file);
   return {std::istreambuf_iterator<char>(in), {}};

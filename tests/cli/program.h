@@ -46,6 +46,8 @@ class Background {
   Ended wait();
   void signal(int number) const;
   bool has_ended() const;  ///< `wait` will not wait
+  /// What it has printed so far.
+  std::string said() const;
   /// What Linux says of it: its "comm", "environ" and so on.
   std::string in_proc(const std::string& file) const;
 

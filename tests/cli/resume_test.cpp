@@ -48,7 +48,7 @@ std::string weights_of(const std::filesystem::path& run, bool best = false) {
   return text_of_file(file);
 }
 
-class Resume : public testing::Test {
+class Resume : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto ended = run_program(begin(folder_.path(), "whole"));

@@ -15,7 +15,7 @@ namespace sadam::cli {
 namespace {
 
 // All of them look at one finished run.
-class RunArgumentTest : public testing::Test {
+class RunArgumentTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();

@@ -1,4 +1,4 @@
-// What the program tells the page. src/report/page_data.cpp writes it, and nothing else does; the page computes no
+// What the program tells the page. src/page/ writes it, and nothing else does; the page computes no
 // statistics of its own. A value that is missing or not finite is null. Accuracies are in per cent.
 
 /** The whole story. `sadam report` writes one into the page; `sadam serve` answers GET /api/report with one. */

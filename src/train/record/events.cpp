@@ -4,7 +4,9 @@
 #include <sadam/error.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "base/file.h"
@@ -32,7 +34,7 @@ constexpr const char* kNameOf<NoteEvent> = "note";
 // Calls visit(name, member) for each field, in the order in which they are written: once for the reader and
 // the writer.
 template <class AnyEvent, class Visit>
-void visit_fields(AnyEvent& event, const Visit& visit) {
+void visit_fields(AnyEvent& event, Visit&& visit) {
   using Kind = std::remove_const_t<AnyEvent>;
   if constexpr (std::is_same_v<Kind, StepEvent>) {
     visit("step", event.step);
@@ -79,23 +81,138 @@ void visit_fields(AnyEvent& event, const Visit& visit) {
   }
 }
 
-void read_line(std::string_view line, EventFile& file) {
-  const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
-  if (!object.is_object()) throw Error("it is no JSON object");
-  std::string name;
-  const JsonFieldReader read(object);
-  read("event", name);
-  const auto read_into = [&]<class Kind>(std::vector<Kind>& list) {
-    if (name == kNameOf<Kind>) visit_fields(list.emplace_back(), read);
+// Reads the fields of a line in the order in which they are written, without the detour over a tree of JSON:
+// ten times as fast. Whatever is not exactly as to_line() writes it is left to the reader that knows all of
+// JSON.
+class QuickFieldReader {
+ public:
+  explicit QuickFieldReader(std::string_view rest) : rest_(rest) {}
+
+  template <class Value>
+  void operator()(const char* name, Value& value) {
+    if (!take_name(name)) {
+      // Only these need not be there.
+      ok_ =
+          ok_ && (std::is_same_v<Value, std::optional<double>> || std::is_same_v<Value, std::vector<double>>);
+      return;
+    }
+    ok_ = ok_ && take_value(value);
+  }
+  bool is_done() const { return ok_ && rest_ == "}"; }
+
+ private:
+  bool take(std::string_view text) {
+    if (!rest_.starts_with(text)) return false;
+    rest_.remove_prefix(text.size());
+    return true;
+  }
+  bool take_name(std::string_view name) {
+    const auto before = rest_;
+    if (ok_ && take(",\"") && take(name) && take("\":")) return true;
+    rest_ = before;
+    return false;
+  }
+
+  static bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+  std::size_t digits_at(std::size_t at) const {
+    auto end = at;
+    while (end < rest_.size() && is_digit(rest_[end])) ++end;
+    return end - at;
+  }
+  char at(std::size_t index) const { return index < rest_.size() ? rest_[index] : '\0'; }
+  // How long the number is that the text begins with, by JSON's rules; 0 for none.
+  std::size_t number_length() const {
+    std::size_t end = at(0) == '-' ? 1 : 0;
+    const auto whole = digits_at(end);
+    if (whole == 0 || (whole > 1 && at(end) == '0')) return 0;
+    end += whole;
+    if (at(end) == '.') {
+      const auto more = digits_at(end + 1);
+      if (more == 0) return 0;
+      end += 1 + more;
+    }
+    if (at(end) == 'e' || at(end) == 'E') {
+      const std::size_t sign = at(end + 1) == '+' || at(end + 1) == '-' ? 1 : 0;
+      const auto more = digits_at(end + 1 + sign);
+      if (more == 0) return 0;
+      end += 1 + sign + more;
+    }
+    return end;
+  }
+
+  template <class Number>
+  bool take_number(Number& value, std::size_t length) {
+    const auto [end, problem] = std::from_chars(rest_.data(), rest_.data() + length, value);
+    if (length == 0 || problem != std::errc() || end != rest_.data() + length) return false;
+    rest_.remove_prefix(length);
+    return true;
+  }
+  bool take_value(std::int64_t& value) { return take_number(value, number_length()); }
+  bool take_value(double& value) {
+    if (take("null")) {
+      value = std::numeric_limits<double>::quiet_NaN();
+      return true;
+    }
+    const auto length = number_length();
+    return rest_.substr(0, length) != "-0" && take_number(value, length);  // an integer, which has no −0
+  }
+  bool take_value(bool& value) {
+    value = take("true");
+    return value || take("false");
+  }
+  bool take_value(std::optional<double>& value) { return take_value(value.emplace()); }
+  bool take_value(std::vector<double>& values) {
+    if (!take("[")) return false;
+    do {
+      if (!take_value(values.emplace_back())) return false;
+    } while (take(","));
+    return take("]");
+  }
+  bool take_value(std::string&) { return false; }
+
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+template <class Kind>
+bool read_quickly(std::string_view line, Kind& event) {
+  static const auto beginning = fmt::format(R"({{"event":"{}")", kNameOf<Kind>);
+  if (!line.starts_with(beginning)) return false;
+  QuickFieldReader reader(line.substr(beginning.size()));
+  visit_fields(event, reader);
+  return reader.is_done();
+}
+
+template <class... Kinds>
+std::optional<Event> event_called(const std::string& name, const JsonFieldReader& read,
+                                  std::variant<Kinds...>* /*of these*/) {
+  std::optional<Event> event;
+  const auto try_kind = [&]<class Kind>(Kind kind) {
+    if (name != kNameOf<Kind>) return;
+    visit_fields(kind, read);
+    event = std::move(kind);
   };
-  read_into(file.steps);
-  read_into(file.epochs);
-  read_into(file.chatter);
-  read_into(file.regimes);
-  read_into(file.notes);
+  (try_kind(Kinds()), ...);
+  return event;
 }
 
 }  // namespace
+
+std::optional<Event> read_event(std::string_view line, std::size_t number) {
+  // Nearly all lines of a long run are steps.
+  if (StepEvent step; read_quickly(line, step)) return step;
+  try {
+    const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+    if (!object.is_object()) throw Error("it is no JSON object");
+    std::string name;
+    const JsonFieldReader read(object);
+    read("event", name);
+    return event_called(name, read, static_cast<Event*>(nullptr));
+  } catch (const Error& error) {
+    throw Error(fmt::format("line {} is not an event: {}: the file is damaged or another one.", number,
+                            error.what()));
+  }
+}
 
 std::string to_line(const Event& event) {
   OrderedJson json;
@@ -109,6 +226,23 @@ std::string to_line(const Event& event) {
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
+void EventFile::add(Event event) {
+  std::visit(
+      [this]<class Kind>(Kind& one) {
+        if constexpr (std::is_same_v<Kind, StepEvent>)
+          steps.push_back(std::move(one));
+        else if constexpr (std::is_same_v<Kind, EpochEvent>)
+          epochs.push_back(one);
+        else if constexpr (std::is_same_v<Kind, ChatterEvent>)
+          chatter.push_back(one);
+        else if constexpr (std::is_same_v<Kind, RegimeEvent>)
+          regimes.push_back(std::move(one));
+        else
+          notes.push_back(std::move(one));
+      },
+      event);
+}
+
 EventFile read_events(std::span<const std::byte> bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   EventFile file;
@@ -118,12 +252,7 @@ EventFile read_events(std::span<const std::byte> bytes) {
       file.cut_line = number;
       break;
     }
-    try {
-      read_line(text.substr(0, length), file);
-    } catch (const Error& error) {
-      throw Error(fmt::format("line {} is not an event: {}: the file is damaged or another one.", number,
-                              error.what()));
-    }
+    if (auto event = read_event(text.substr(0, length), number)) file.add(std::move(*event));
     text.remove_prefix(length + 1);
   }
   return file;

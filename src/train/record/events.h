@@ -83,6 +83,10 @@ using Event = std::variant<StepEvent, EpochEvent, ChatterEvent, RegimeEvent, Not
 /// The line, with its line feed.
 std::string to_line(const Event& event);
 
+/// From a line without its line feed; nothing for a kind of event that is not known. Throws an Error that
+/// names the line by its number for what is no event.
+std::optional<Event> read_event(std::string_view line, std::size_t number);
+
 struct EventFile {
   std::vector<StepEvent> steps;
   std::vector<EpochEvent> epochs;
@@ -92,6 +96,8 @@ struct EventFile {
   /// The number of the last line if it has no line feed: a run that was killed while it wrote. It is not
   /// read.
   std::size_t cut_line = 0;
+
+  void add(Event event);
 };
 
 /// Throws an Error that names the line for anything else that is not an event. Unknown fields and unknown

@@ -45,6 +45,55 @@ TEST(EventLine, BytesThatAreNoTextDoNotStopARun) {
   EXPECT_EQ("{\"event\":\"note\",\"text\":\"\xef\xbf\xbd\"}\n", to_line(NoteEvent{"\xff"}));
 }
 
+// What a line says, or the sentence that refuses it.
+std::string meaning_of(const std::string& line) {
+  try {
+    const auto event = read_event(line, 1);
+    return event ? to_line(*event) : "nothing";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// Steps are read by a shortcut if they are written exactly as to_line() does. A space makes them take the
+// long way.
+TEST(ReadEvent, TheShortcutForStepsReadsWhatTheJsonReaderReadsAndRefusesWhatItRefuses) {
+  StepEvent step{7, 2, 0.1 + 0.2, 1e-300, -3.5e+20, 0.4, true, false, true, 5, 1e-9};
+  step.residual = 0.125;
+  step.group_lgi = {0.5, kNotANumber};
+  step.group_brakes = {1, -0.0};
+  auto line = to_line(step);
+  line.pop_back();
+  ASSERT_EQ(meaning_of(line), to_line(step));
+  const auto check = [](const std::string& text) {
+    EXPECT_EQ(meaning_of(text), meaning_of(text.empty() ? " " : text.substr(0, 1) + ' ' + text.substr(1)))
+        << text;
+  };
+  for (std::size_t at = 1; at < line.size(); ++at) {
+    check(line.substr(0, at));
+    check(line.substr(0, at) + line.substr(at + 1));
+    for (const char letter : std::string_view("0159-+.eE\"[]{},:nulltrueaX \x80", 29)) {
+      auto changed = line;
+      changed[at] = letter;
+      check(changed);
+      check(line.substr(0, at) + letter + line.substr(at));
+    }
+  }
+  for (const char* number : {"01",   "1.",   ".5",    "+1",     "inf",
+                             "nan",  "NaN",  "1e999", "-1e999", "1e-999",
+                             "-0",   "1E5",  "1e+05", "0x10",   "99999999999999999999",
+                             "1.5e", "null", "true",  "\"1\"",  "[]"}) {
+    for (const char* field : {"\"step\":7", "\"loss\":0.30000000000000004", "\"residual\":0.125"}) {
+      auto changed = line;
+      const std::string name = std::string(field).substr(0, std::string(field).find(':') + 1);
+      changed.replace(changed.find(field), std::string(field).size(), name + number);
+      check(changed);
+    }
+  }
+  check(line + "}");
+  check(line.substr(0, line.size() - 1) + ",\"later\":1}");
+}
+
 TEST(ReadEvents, GivesBackWhatWasWritten) {
   const StepEvent step{7, 2, 0.1 + 0.2, 1e-300, 0.3, 0.4, true, true, true, 5, 1e-9};
   const EpochEvent epoch{2,   7,   1.0 / 3, 0.2, 0.3,

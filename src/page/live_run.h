@@ -1,0 +1,68 @@
+// One run, followed while its files grow, are cut back by a resume, or go.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "page/buckets.h"
+#include "report/run_summary.h"
+#include "report/text_table.h"
+#include "train/record/event_tail.h"
+#include "train/record/run_folder.h"
+
+namespace sadam::page {
+
+using report::Json;
+
+/// What the files of a run look like from outside: changes whenever they do. Reads none of them.
+std::string stamp_of(const train::RunPaths& paths);
+
+class LiveRun {
+ public:
+  LiveRun(train::RunPaths paths, std::string id);
+
+  /// Reads what is new; whether anything was. Never throws for what is in the folder.
+  bool update();
+
+  const std::string& id() const { return id_; }
+  const std::string& stamp() const { return stamp_; }
+  /// Without its numbers where its events are damaged, so that no table counts them.
+  const report::RunSummary& summary() const { return summary_; }
+  /// With those that could be read.
+  report::RunSummary readable_summary() const;
+  /// By the runs of which it is repeated with other seeds; "" where its recipe cannot be read.
+  const std::string& group_key() const { return group_key_; }
+
+  /// `Details` of web/src/data.ts.
+  Json details(const std::vector<std::string>& differs) const;
+
+ private:
+  /// Everything that comes from events.
+  struct Record {
+    report::RunTotals totals;
+    Buckets loss, lr, lgi, brake, residual, chatter, flips;
+    Bins lgi_shares, brake_shares;
+    std::vector<train::RegimeEvent> regimes;
+    std::vector<std::string> notes;
+    std::size_t notes_left_out = 0;
+    bool braked = false;  ///< some step had a brake other than 1
+
+    void add(const train::Event& event);
+  };
+
+  std::vector<std::string> notes() const;
+
+  train::RunPaths paths_;
+  std::string id_;
+  std::string stamp_;
+  train::EventTail tail_;
+  Record record_;
+  std::string trouble_;  ///< why its events could not be opened
+  report::RunSummary summary_;
+  std::string group_key_;
+  std::vector<std::pair<std::string, std::string>> environment_;
+};
+
+}  // namespace sadam::page

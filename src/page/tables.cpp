@@ -1,0 +1,287 @@
+#include "page/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/quantities.h"
+#include "base/statistics.h"
+#include "page/page_json.h"
+#include "report/comparison.h"
+#include "reproduce/plan.h"
+#include "reproduce/render.h"
+#include "reproduce/results.h"
+#include "reproduce/table_recipe.h"
+
+namespace sadam::page {
+namespace {
+
+using report::RunSummary;
+using reproduce::Control;
+using reproduce::Group;
+using reproduce::Plan;
+
+// The request that such a folder was made by: "table1-quick" of table1. None if it is another table's.
+std::optional<reproduce::Request> request_behind(std::string_view folder, std::string_view table) {
+  if (!folder.starts_with(table)) return std::nullopt;
+  reproduce::Request request;
+  auto variant = folder.substr(table.size());
+  constexpr std::string_view kQuick = "-quick";
+  if (variant.starts_with(kQuick)) {
+    request.quick = true;
+    variant.remove_prefix(kQuick.size());
+  }
+  if (variant.empty()) return request;
+  constexpr std::string_view kEpochs = "-epochs";
+  if (!variant.starts_with('-') || !variant.ends_with(kEpochs)) return std::nullopt;
+  variant.remove_prefix(1);
+  if (variant.size() <= kEpochs.size()) return std::nullopt;
+  variant.remove_suffix(kEpochs.size());
+  std::int64_t epochs = 0;
+  const auto [end, problem] = std::from_chars(variant.data(), variant.data() + variant.size(), epochs);
+  if (problem != std::errc() || end != variant.data() + variant.size() || epochs < 1) return std::nullopt;
+  request.epochs = epochs;
+  return request;
+}
+
+// The folder of a table, and its runs.
+struct Folder {
+  std::filesystem::path path;
+  std::vector<const LiveRun*> runs;
+};
+
+std::vector<Folder> folders_of(const std::vector<const LiveRun*>& runs) {
+  std::map<std::filesystem::path, Folder> folders;
+  for (const auto* run : runs) {
+    const auto path = std::filesystem::absolute(run->summary().folder).lexically_normal();
+    const auto table = path.parent_path().parent_path().parent_path();
+    auto& folder = folders[table];
+    folder.path = table;
+    folder.runs.push_back(run);
+  }
+  std::vector<Folder> list;
+  for (auto& [path, folder] : folders) list.push_back(std::move(folder));
+  return list;
+}
+
+std::optional<Plan> plan_behind(const Folder& folder) {
+  const auto name = folder.path.filename().string();
+  for (const auto& recipe : reproduce::built_in_recipes()) {
+    auto request = request_behind(name, recipe.name);
+    if (!request) continue;
+    request->root = folder.path.parent_path();
+    std::set<std::int64_t> seeds;
+    for (const auto* run : folder.runs)
+      if (run->summary().recipe) seeds.insert(run->summary().recipe->seed);
+    request->seeds.assign(seeds.begin(), seeds.end());
+    try {
+      return make_plan(reproduce::find_table(std::string(recipe.name)), *request);
+    } catch (const Error&) {
+      // No such variant, or no table at all: the runs stand for themselves.
+    }
+  }
+  return std::nullopt;
+}
+
+// "sadam-k2", "sadam-k2.matched", "adamw.cosine": as the folders are named.
+std::string row_key(const reproduce::TableRecipe& table, const Group& group) {
+  const auto& key = key_of(table, group);
+  return group.control == Control::none ? key : fmt::format("{}.{}", key, to_string(group.control));
+}
+
+std::string row_title(const reproduce::TableRecipe& table, const Group& group) {
+  const bool below = group.control == Control::matched || group.control == Control::shuffled;
+  return below ? fmt::format("{}, {}", table.rows[group.row].title, to_string(group.control))
+               : title_of(table, group);
+}
+
+Json mean_json(const std::vector<double>& values) {
+  return values.empty() ? Json() : number_or_null(base::mean(values));
+}
+
+Json difference_json(const Group& group, const Group* other) {
+  if (other == nullptr) return {};
+  const auto pairs = report::seeds_and_differences(group.runs, other->runs, &RunSummary::last_accuracy);
+  if (pairs.empty()) return {};
+  std::vector<double> values;
+  auto list = Json::array();
+  for (const auto& [seed, points] : pairs) {
+    values.push_back(points);
+    list.push_back({{"seed", seed}, {"difference", points}});
+  }
+  return {{"mean", base::mean(values)},
+          {"half_width", number_or_null(base::half_interval(values))},
+          {"pairs", list}};
+}
+
+// One table, as JSON.
+class TableWriter {
+ public:
+  TableWriter(const Plan& plan, const std::map<std::filesystem::path, std::string>& ids)
+      : plan_(plan), ids_(ids), read_(read_groups(plan)) {}
+
+  Json write(const std::string& key) {
+    const auto& table = plan_.table;
+    auto columns = Json::array();
+    for (const auto& column : table.columns)
+      columns.push_back({{"key", column.key}, {"title", column.title}});
+    auto rows = Json::array();
+    for (const auto& group : rows_of_table()) rows.push_back(row(group));
+    return {{"key", key},
+            {"title", table.title},
+            {"baseline", table.baseline.empty() ? Json() : Json(table.baseline)},
+            {"columns", columns},
+            {"rows", rows},
+            {"notes", notes()}};
+  }
+
+  bool is_empty() const { return read_.groups.empty(); }
+
+ private:
+  // One group of each row, in the order in which they stand below each other.
+  std::vector<Group> rows_of_table() const {
+    std::map<std::pair<std::size_t, Control>, Group> rows;
+    for (const auto& group : read_.groups)
+      rows.try_emplace({group.row, group.control}, Group{0, group.row, group.control, {}});
+    std::vector<Group> list;
+    for (auto& [place, group] : rows) list.push_back(std::move(group));
+    return list;
+  }
+
+  const Group* find(std::size_t column, std::size_t row, Control control) const {
+    for (const auto& group : read_.groups)
+      if (group.column == column && group.row == row && group.control == control) return &group;
+    return nullptr;
+  }
+
+  const Group* baseline_for(const Group& group) const {
+    const auto& rows = plan_.table.rows;
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      if (rows[row].key == plan_.table.baseline && row != group.row)
+        return find(group.column, row, Control::none);
+    return nullptr;
+  }
+
+  Json row(const Group& of) {
+    const bool is_control = of.control == Control::matched || of.control == Control::shuffled;
+    auto cells = Json::array();
+    for (std::size_t column = 0; column < plan_.table.columns.size(); ++column) {
+      const auto* const group = find(column, of.row, of.control);
+      cells.push_back(group == nullptr ? Json() : cell(*group));
+    }
+    return {{"key", row_key(plan_.table, of)},
+            {"title", row_title(plan_.table, of)},
+            {"control_of", is_control ? Json(plan_.table.rows[of.row].key) : Json()},
+            {"cells", cells}};
+  }
+
+  Json cell(const Group& group) {
+    const auto result = result_of(plan_.table, group, std::nullopt);
+    const bool is_method = group.control == Control::none;
+    auto less_baseline = is_method ? difference_json(group, baseline_for(group)) : Json();
+    auto less_control =
+        is_method ? difference_json(group, find(group.column, group.row, Control::matched)) : Json();
+    for (const auto* difference : {&less_baseline, &less_control})
+      if (!difference->is_null() && !(*difference)["half_width"].is_null()) ++comparisons_;
+    const auto finished = std::count_if(group.runs.begin(), group.runs.end(), [](const RunSummary& run) {
+      return run.state == report::RunState::finished;
+    });
+    auto runs = Json::array();
+    for (const auto& run : group.runs)
+      if (const auto id = ids_.find(run.folder); id != ids_.end()) runs.push_back(id->second);
+    return {{"paper", number_or_null(result.paper_best)},
+            {"seeds", finished},
+            {"mean", mean_json(result.best)},
+            {"deviation", number_or_null(base::deviation(result.best))},
+            {"last_mean", mean_json(result.last)},
+            {"last_deviation", number_or_null(base::deviation(result.last))},
+            {"less_paper", result.paper_best && !result.best.empty()
+                               ? number_or_null(base::mean(result.best) - *result.paper_best)
+                               : Json()},
+            {"less_baseline", std::move(less_baseline)},
+            {"less_control", std::move(less_control)},
+            {"mean_brake", mean_json(result.brake)},
+            {"runs", runs}};
+  }
+
+  // After the rows, whose comparisons are counted.
+  Json notes() const {
+    auto list = Json::array();
+    const auto add = [&](const std::string& sentence) {
+      if (!sentence.empty()) list.push_back(sentence);
+    };
+    add(controls_note(read_.groups));
+    add(reproduce::comparisons_note(comparisons_));
+    add(unfinished_note());
+    for (const auto& sentence : read_.irregularities()) add(sentence);
+    for (const auto& problem : read_.problems) add(problem);
+    for (const auto& difference : plan_.differences) add(difference);
+    return list;
+  }
+
+  std::string unfinished_note() const {
+    std::size_t count = 0;
+    for (const auto& group : read_.groups)
+      for (const auto& run : group.runs) count += run.state == report::RunState::finished ? 0 : 1;
+    if (count == 0) return "";
+    return fmt::format("{} {} not finished: means are of what there is so far.", base::counted(count, "run"),
+                       count == 1 ? "is" : "are");
+  }
+
+  const Plan& plan_;
+  const std::map<std::filesystem::path, std::string>& ids_;
+  reproduce::Groups read_;
+  std::size_t comparisons_ = 0;
+};
+
+}  // namespace
+
+Tables tables_of(const std::vector<const LiveRun*>& runs) {
+  Tables result;
+  std::set<std::string> keys;
+  for (const auto& folder : folders_of(runs)) {
+    const auto plan = plan_behind(folder);
+    if (!plan) continue;
+    const auto parent = folder.path.parent_path();
+    std::map<std::filesystem::path, std::string> ids;
+    std::vector<RunSummary> summaries;
+    for (const auto* run : folder.runs) {
+      auto summary = run->summary();
+      summary.folder = std::filesystem::absolute(summary.folder).lexically_normal();
+      summary.name = summary.folder.lexically_relative(parent).string();
+      ids[summary.folder] = run->id();
+      const auto planned = std::find_if(plan->runs.begin(), plan->runs.end(),
+                                        [&](const auto& each) { return each.folder == summary.folder; });
+      if (planned != plan->runs.end()) {
+        const Group place{planned->column, planned->row, planned->control, {}};
+        auto& in_table = result.runs[run->id()];
+        in_table.title = row_title(plan->table, place);
+        if (plan->of_the_paper) {
+          in_table.differs = plan->differences;
+          for (auto& sentence : differences_from_plan(summary, *planned))
+            in_table.differs.push_back(std::move(sentence));
+        }
+      }
+      summaries.push_back(std::move(summary));
+    }
+    try {
+      const auto recorded = with_recorded(*plan, std::move(summaries), parent);
+      TableWriter writer(recorded, ids);
+      if (writer.is_empty()) continue;
+      auto key = plan->name;
+      for (int number = 2; !keys.insert(key).second; ++number) key = fmt::format("{}#{}", plan->name, number);
+      result.tables.push_back(writer.write(key));
+    } catch (const Error&) {
+      // None of the runs is one of the table's.
+    }
+  }
+  return result;
+}
+
+}  // namespace sadam::page
