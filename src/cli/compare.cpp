@@ -148,12 +148,7 @@ constexpr std::size_t kMostColumns = 4;
 report::Comparison comparison_of(const CompareArguments& arguments, const Chosen& chosen, bool are_rows) {
   if (arguments.by_seed || !are_rows)
     return report::compare(chosen.runs, arguments.by_seed, arguments.baseline);
-  try {
-    report::compare(chosen.runs, true);
-  } catch (const UsageError&) {
-    return report::compare(chosen.runs, false, arguments.baseline);  // a seed comes twice
-  }
-  return report::compare(chosen.runs, true, arguments.baseline);
+  return report::compare_by_seed_if_possible(chosen.runs, arguments.baseline);
 }
 
 void check_pictures(const CompareArguments& arguments) {

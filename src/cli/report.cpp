@@ -5,17 +5,24 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.h"
 #include "base/quantities.h"
+#include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "page/page.h"
 #include "page/shelf.h"
+#include "report/comparison.h"
+#include "report/picture_file.h"
+#include "report/run_summary.h"
+#include "reproduce/figures.h"
 
 namespace sadam::cli {
 namespace {
@@ -31,6 +38,9 @@ and everything that differs from the paper. It needs no network and no server.
       all runs below runs/, in report.html
   sadam report table1 -o table1.html
   sadam report first second other/folder
+  sadam report table1 --figures paper
+      for a paper: curves of accuracy and loss in paper/, as SVG and PDF, with
+      their numbers as CSV; without the page, unless -o asks for it
 
 A run is given by its folder or by its name below --root; a folder of runs
 stands for all of them. Pictures and CSV files in these folders are shown as
@@ -44,7 +54,8 @@ smallest and its largest value, so that no peak is lost.
 struct ReportArguments {
   std::vector<std::string> runs;
   fs::path root = "runs";
-  std::string output = "report.html";
+  std::optional<std::string> output;  ///< none: report.html, or no page where figures are asked for
+  std::string figures;
 };
 
 // What was asked for: runs, and folders of them.
@@ -93,13 +104,51 @@ Wanted wanted_by(const ReportArguments& arguments) {
   return wanted;
 }
 
-void write_report(const ReportArguments& arguments) {
-  const auto html = page::page_or_refusal();
-  const auto file = output_target(arguments.output, "-o");
-  check_root(arguments.root);
-  const auto wanted = wanted_by(arguments);
-  if (wanted.runs.empty())
-    throw Error(fmt::format("there are no runs below {}; 'sadam train' makes one.", arguments.root.string()));
+// The figures of the tables that the runs are of, and one of the runs that are of none.
+void write_figures(const Wanted& wanted, const fs::path& folder) {
+  std::error_code problem;
+  fs::create_directories(folder, problem);
+  if (problem)
+    throw Error(fmt::format("{} cannot be made: {}; name another folder with --figures.", folder.string(),
+                            problem.message()));
+  std::vector<report::RunSummary> runs;
+  std::vector<std::string> left_out;
+  for (const auto& found : wanted.runs) {
+    auto run = report::summarise(found.paths, found.id);
+    if (report::is_unread(run.state))
+      left_out.push_back(fmt::format("{} is left out: {}", run.name, run.problem));
+    else if (run.epochs.empty())
+      left_out.push_back(fmt::format("{} is left out: it has not finished an epoch.", run.name));
+    else
+      runs.push_back(std::move(run));
+  }
+  std::vector<const report::RunSummary*> all;
+  for (const auto& run : runs) all.push_back(&run);
+  std::set<fs::path> drawn;
+  std::vector<std::string> names;
+  for (const auto& figure : reproduce::figures_of(all)) {
+    for (const auto& run : *figure.plan.recorded) drawn.insert(run.folder);
+    write_figure(figure, read_curves(figure.plan), folder);
+    names.push_back(figure.name);
+  }
+  std::erase_if(runs, [&](const report::RunSummary& run) {
+    return drawn.count(fs::absolute(run.folder).lexically_normal()) > 0;
+  });
+  if (!runs.empty()) {
+    const auto chart = to_chart(report::compare_by_seed_if_possible(std::move(runs)));
+    write_picture(folder / "runs.svg", chart);
+    if (report::draws_pdf()) write_picture(folder / "runs.pdf", chart);
+    names.emplace_back("runs");
+  }
+  for (const auto& sentence : left_out) std::cerr << fmt::format("sadam: {}\n", base::printable(sentence));
+  if (names.empty()) throw Error("there is nothing to draw: no run has finished an epoch.");
+  std::cout << fmt::format("{} in {}, as SVG{}: {}.\n",
+                           names.size() == 1 ? "The figure is" : "The figures are", folder.string(),
+                           report::draws_pdf() ? " and PDF" : " (PDF needs librsvg)", fmt::join(names, ", "));
+}
+
+void write_page(const ReportArguments& arguments, const Wanted& wanted, std::string_view html,
+                const fs::path& file) {
   page::Shelf shelf({.root = arguments.root.string(),
                      .runs = [&] { return wanted.runs; },
                      .attachments = wanted.folders,
@@ -108,6 +157,18 @@ void write_report(const ReportArguments& arguments) {
   base::write_file_atomically(file, text);
   std::cout << fmt::format("The report of {} is in {} ({}).\n", base::counted(wanted.runs.size(), "run"),
                            file.string(), base::memory(static_cast<std::int64_t>(text.size())));
+}
+
+void write_report(const ReportArguments& arguments) {
+  const bool with_page = arguments.output || arguments.figures.empty();
+  const auto html = with_page ? page::page_or_refusal() : "";
+  const auto file = with_page ? output_target(arguments.output.value_or("report.html"), "-o") : fs::path();
+  check_root(arguments.root);
+  const auto wanted = wanted_by(arguments);
+  if (wanted.runs.empty())
+    throw Error(fmt::format("there are no runs below {}; 'sadam train' makes one.", arguments.root.string()));
+  if (with_page) write_page(arguments, wanted, html, file);
+  if (!arguments.figures.empty()) write_figures(wanted, arguments.figures);
 }
 
 }  // namespace
@@ -119,10 +180,12 @@ void add_report(CLI::App& app) {
       command.add_option("runs", arguments->runs, "Runs, and folders of runs; without: all below --root")
           ->type_name("RUN"),
       "give the folder of a run, or its name below --root");
-  not_empty(command.add_option("-o,--output", arguments->output, "The file to write")
-                ->capture_default_str()
+  not_empty(command.add_option("-o,--output", arguments->output, "The page to write; report.html by default")
                 ->type_name("FILE"),
             "name a file, or leave it out for report.html");
+  not_empty(command.add_option("--figures", arguments->figures, "Folder to put figures for a paper into")
+                ->type_name("FOLDER"),
+            "name a folder");
   add_root_option(command, arguments->root, "Folder of the runs");
   command.callback([arguments] { write_report(*arguments); });
 }

@@ -58,8 +58,8 @@ void draw(const Drawing& drawing, const ReproduceArguments& arguments, std::ostr
     out << '\n'
         << to_report(drawing.figure, drawing.curves, drawing.execution.unavailable,
                      {.markdown = arguments.markdown, .width = output_width()});
-  out << fmt::format("\nThe picture is in {}, its numbers are in {}.\n", files.picture.string(),
-                     files.numbers.string());
+  out << fmt::format("\nThe picture is in {}{}, its numbers are in {}.\n", files.picture.string(),
+                     files.printed.empty() ? "" : " and " + files.printed.string(), files.numbers.string());
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "base/statistics.h"
 #include "page/page_json.h"
 #include "report/comparison.h"
+#include "reproduce/found_tables.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"
 #include "reproduce/results.h"
@@ -26,68 +26,6 @@ using report::RunSummary;
 using reproduce::Control;
 using reproduce::Group;
 using reproduce::Plan;
-
-// The request that such a folder was made by: "table1-quick" of table1. None if it is another table's.
-std::optional<reproduce::Request> request_behind(std::string_view folder, std::string_view table) {
-  if (!folder.starts_with(table)) return std::nullopt;
-  reproduce::Request request;
-  auto variant = folder.substr(table.size());
-  constexpr std::string_view kQuick = "-quick";
-  if (variant.starts_with(kQuick)) {
-    request.quick = true;
-    variant.remove_prefix(kQuick.size());
-  }
-  if (variant.empty()) return request;
-  constexpr std::string_view kEpochs = "-epochs";
-  if (!variant.starts_with('-') || !variant.ends_with(kEpochs)) return std::nullopt;
-  variant.remove_prefix(1);
-  if (variant.size() <= kEpochs.size()) return std::nullopt;
-  variant.remove_suffix(kEpochs.size());
-  std::int64_t epochs = 0;
-  const auto [end, problem] = std::from_chars(variant.data(), variant.data() + variant.size(), epochs);
-  if (problem != std::errc() || end != variant.data() + variant.size() || epochs < 1) return std::nullopt;
-  request.epochs = epochs;
-  return request;
-}
-
-// The folder of a table, and its runs.
-struct Folder {
-  std::filesystem::path path;
-  std::vector<const LiveRun*> runs;
-};
-
-std::vector<Folder> folders_of(const std::vector<const LiveRun*>& runs) {
-  std::map<std::filesystem::path, Folder> folders;
-  for (const auto* run : runs) {
-    const auto path = std::filesystem::absolute(run->summary().folder).lexically_normal();
-    const auto table = path.parent_path().parent_path().parent_path();
-    auto& folder = folders[table];
-    folder.path = table;
-    folder.runs.push_back(run);
-  }
-  std::vector<Folder> list;
-  for (auto& [path, folder] : folders) list.push_back(std::move(folder));
-  return list;
-}
-
-std::optional<Plan> plan_behind(const Folder& folder) {
-  const auto name = folder.path.filename().string();
-  for (const auto& recipe : reproduce::built_in_recipes()) {
-    auto request = request_behind(name, recipe.name);
-    if (!request) continue;
-    request->root = folder.path.parent_path();
-    std::set<std::int64_t> seeds;
-    for (const auto* run : folder.runs)
-      if (run->summary().recipe) seeds.insert(run->summary().recipe->seed);
-    request->seeds.assign(seeds.begin(), seeds.end());
-    try {
-      return make_plan(reproduce::find_table(std::string(recipe.name)), *request);
-    } catch (const Error&) {
-      // No such variant, or no table at all: the runs stand for themselves.
-    }
-  }
-  return std::nullopt;
-}
 
 // "sadam-k2", "sadam-k2.matched", "adamw.cosine": as the folders are named.
 std::string row_key(const reproduce::TableRecipe& table, const Group& group) {
@@ -244,38 +182,37 @@ class TableWriter {
 
 Tables tables_of(const std::vector<const LiveRun*>& runs) {
   Tables result;
+  std::vector<const RunSummary*> summaries;
+  for (const auto* run : runs) summaries.push_back(&run->summary());
   std::set<std::string> keys;
-  for (const auto& folder : folders_of(runs)) {
-    const auto plan = plan_behind(folder);
-    if (!plan) continue;
-    const auto parent = folder.path.parent_path();
+  for (const auto& found : reproduce::found_tables(summaries)) {
+    const auto& plan = found.plan;
     std::map<std::filesystem::path, std::string> ids;
-    std::vector<RunSummary> summaries;
-    for (const auto* run : folder.runs) {
-      auto summary = run->summary();
-      summary.folder = std::filesystem::absolute(summary.folder).lexically_normal();
-      summary.name = summary.folder.lexically_relative(parent).string();
-      ids[summary.folder] = run->id();
-      const auto planned = std::find_if(plan->runs.begin(), plan->runs.end(),
+    std::vector<RunSummary> its_runs;
+    for (const auto i : found.runs) {
+      auto summary = as_planned(*summaries[i], found);
+      const auto& id = runs[i]->id();
+      ids[summary.folder] = id;
+      const auto planned = std::find_if(plan.runs.begin(), plan.runs.end(),
                                         [&](const auto& each) { return each.folder == summary.folder; });
-      if (planned != plan->runs.end()) {
+      if (planned != plan.runs.end()) {
         const Group place{planned->column, planned->row, planned->control, {}};
-        auto& in_table = result.runs[run->id()];
-        in_table.title = row_title(plan->table, place);
-        if (plan->of_the_paper) {
-          in_table.differs = plan->differences;
+        auto& in_table = result.runs[id];
+        in_table.title = row_title(plan.table, place);
+        if (plan.of_the_paper) {
+          in_table.differs = plan.differences;
           for (auto& sentence : differences_from_plan(summary, *planned))
             in_table.differs.push_back(std::move(sentence));
         }
       }
-      summaries.push_back(std::move(summary));
+      its_runs.push_back(std::move(summary));
     }
     try {
-      const auto recorded = with_recorded(*plan, std::move(summaries), parent);
+      const auto recorded = with_recorded(plan, std::move(its_runs), found.request.root);
       TableWriter writer(recorded, ids);
       if (writer.is_empty()) continue;
-      auto key = plan->name;
-      for (int number = 2; !keys.insert(key).second; ++number) key = fmt::format("{}#{}", plan->name, number);
+      auto key = plan.name;
+      for (int number = 2; !keys.insert(key).second; ++number) key = fmt::format("{}#{}", plan.name, number);
       result.tables.push_back(writer.write(key));
     } catch (const Error&) {
       // None of the runs is one of the table's.

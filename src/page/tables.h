@@ -20,8 +20,7 @@ struct Tables {
   std::unordered_map<std::string, InTable> runs;  ///< by id
 };
 
-/// A run belongs to a table if its folder is TABLE/COLUMN/ROW/seed-N, as `sadam reproduce` names it, wherever
-/// TABLE is.
+/// Those that found_tables() finds.
 Tables tables_of(const std::vector<const LiveRun*>& runs);
 
 }  // namespace sadam::page

@@ -341,6 +341,16 @@ Comparison compare(std::vector<RunSummary> runs, bool by_seed, const std::string
   return result;
 }
 
+Comparison compare_by_seed_if_possible(std::vector<RunSummary> runs, const std::string& baseline) {
+  bool by_seed = true;
+  try {
+    compare(runs, true);
+  } catch (const UsageError&) {
+    by_seed = false;
+  }
+  return compare(std::move(runs), by_seed, baseline);
+}
+
 std::string group_key(const train::Recipe& recipe) {
   return train::to_toml(without_machine(without_seed(recipe)));
 }

@@ -70,6 +70,9 @@ struct SeedDifference {
   double points = 0;
 };
 
+/// By seed, unless a seed comes twice in an entrant.
+Comparison compare_by_seed_if_possible(std::vector<RunSummary> runs, const std::string& baseline = "");
+
 /// Runs of one seed start from the same weights and see the same batches: what those of `a` are above those
 /// of `b`, in points, for each seed that both have and that have both ended or come equally far.
 std::vector<SeedDifference> seeds_and_differences(const std::vector<RunSummary>& a,

@@ -17,6 +17,14 @@
 
 namespace sadam::report {
 
+bool draws_pdf() {
+#ifdef SADAM_HAVE_RSVG
+  return true;
+#else
+  return false;
+#endif
+}
+
 void check_picture_file(const std::filesystem::path& path) {
   const auto end = path.extension();
   if (end != ".svg" && end != ".png" && end != ".pdf")

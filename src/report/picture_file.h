@@ -8,6 +8,9 @@
 
 namespace sadam::report {
 
+/// Whether there is librsvg.
+bool draws_pdf();
+
 /// Throws a UsageError for a name that does not end in .svg, .png or .pdf, and for one that asks for a PNG or
 /// a PDF where there is no librsvg.
 void check_picture_file(const std::filesystem::path& path);

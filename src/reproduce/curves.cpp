@@ -11,6 +11,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "base/usage_error.h"
+#include "report/picture_file.h"
 #include "reproduce/figures.h"
 
 namespace sadam::reproduce {
@@ -213,10 +214,12 @@ report::TextTable to_points(const Figure& figure, const Curves& curves) {
 }
 
 FigureFiles write_figure(const Figure& figure, const Curves& curves, const std::filesystem::path& folder) {
-  const FigureFiles files{folder / fmt::format("{}.svg", figure.name),
-                          folder / fmt::format("{}.csv", figure.name)};
+  const auto file = [&](const char* end) { return folder / fmt::format("{}.{}", figure.name, end); };
+  const FigureFiles files{file("svg"), report::draws_pdf() ? file("pdf") : "", file("csv")};
   std::filesystem::create_directories(folder);  // of recorded runs there may be none yet
-  base::write_file_atomically(files.picture, to_svg(to_chart(figure, curves)));
+  const auto chart = to_chart(figure, curves);
+  write_picture(files.picture, chart);
+  if (!files.printed.empty()) write_picture(files.printed, chart);
   base::write_file_atomically(files.numbers, to_csv(to_points(figure, curves)));
   return files;
 }

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 
 #include "base/text.h"
 #include "base/usage_error.h"
+#include "reproduce/found_tables.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -103,6 +105,38 @@ std::vector<Figure> plan_figures(const std::vector<FigureRecipe>& recipes, const
     figures.back().plan = make_plan(table_of(figure.recipe), restricted);
   }
   if (!unknown.empty()) refuse(*unknown.begin(), all);
+  return figures;
+}
+
+std::vector<Figure> figures_of(const std::vector<const report::RunSummary*>& runs) {
+  std::vector<Figure> figures;
+  for (const auto& found : found_tables(runs)) {
+    std::vector<report::RunSummary> its_runs;
+    for (const auto i : found.runs) its_runs.push_back(as_planned(*runs[i], found));
+    const auto add = [&](Figure figure) {
+      try {
+        figure.plan = with_recorded(std::move(figure.plan), its_runs, found.request.root);
+      } catch (const Error&) {
+        return;  // none of them is in this figure
+      }
+      const auto is_taken = [&](const std::string& name) {
+        return std::any_of(figures.begin(), figures.end(),
+                           [&](const auto& each) { return each.name == name; });
+      };
+      const auto name = figure.name;
+      for (int number = 2; is_taken(figure.name); ++number) figure.name = fmt::format("{}-{}", name, number);
+      figures.push_back(std::move(figure));
+    };
+    const FigureRecipe whole{found.name, found.plan.table.title,         found.name, {},
+                             {},         {"test_accuracy", "train_loss"}};
+    add({whole, found.plan, found.plan.name});
+    for (const auto& recipe : built_in_figures()) {
+      if (recipe.table != found.name) continue;
+      auto request = found.request;
+      request.only = {recipe.key};
+      for (auto& figure : plan_figures({recipe}, request)) add(std::move(figure));
+    }
+  }
   return figures;
 }
 

@@ -82,8 +82,13 @@ report::LineChart to_chart(const Figure& figure, const Curves& curves);
 std::string to_report(const Figure& figure, const Curves& curves,
                       const std::map<std::size_t, std::string>& unavailable, const ReportStyle& style);
 
+/// Of the tables that these runs were made for: the built-in figures of each, and one of all its columns and
+/// rows with accuracy and loss. The plans have those of the runs that are theirs.
+std::vector<Figure> figures_of(const std::vector<const report::RunSummary*>& runs);
+
 struct FigureFiles {
   std::filesystem::path picture;  ///< NAME.svg
+  std::filesystem::path printed;  ///< NAME.pdf; none without librsvg
   std::filesystem::path numbers;  ///< NAME.csv
 };
 

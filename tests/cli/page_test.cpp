@@ -2,6 +2,7 @@
 #include "page/page.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 
 #include "base/file.h"
 #include "cli/program.h"
+#include "report/picture_file.h"
 #include "support/fake_runs.h"
 
 namespace sadam::cli {
@@ -122,6 +124,68 @@ TEST_F(Page, ServeRefusesWhatIsNoFolder) {
   EXPECT_EQ(run_program({"serve", at("file"), "--port", "0"}).status, 1);
   EXPECT_EQ(run_program({"serve", at("runs"), "--port", "70000"}).status, 2);
   EXPECT_TRUE(says(run_program({"serve", at("runs"), "--port", "0", "--host", "192.0.2.1"}).err, "--host"));
+}
+
+// Of no table, of table 1 and of table 4, two seeds each.
+class Figures : public sadam::testing::RunsTest {
+ protected:
+  void SetUp() override {
+    for (const char* run :
+         {"alone", "table1/cifar100/adamw", "table4/cifar100-b4/adamw", "table4/imagewoof-b64/adamw"})
+      for (const int seed : {42, 43})
+        sadam::testing::write_run(paths(fmt::format("runs/{}/seed-{}", run, seed)),
+                                  recipe_with({"train.epochs=2", fmt::format("seed={}", seed)}), {0.25, 0.5});
+  }
+  std::string at(const std::string& name) const { return (root_ / name).string(); }
+  Ended figures(const Arguments& more) const {
+    Arguments arguments = {"report", "--root", at("runs"), "--figures", at("figures")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments);
+  }
+};
+
+TEST_F(Figures, OfEveryTableAndOfOtherRunsAreWrittenAsSvgAndPdf) {
+  const auto ended = figures({});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_TRUE(says(ended.out, ": table1, quantization, table4, small-batches, runs.")) << ended.out;
+  for (const char* name : {"table1", "quantization", "table4", "small-batches", "runs"}) {
+    const auto file = at(fmt::format("figures/{}", name));
+    EXPECT_TRUE(text_of_file(file + ".svg").starts_with("<svg")) << name;
+    if (report::draws_pdf()) {
+      EXPECT_TRUE(text_of_file(file + ".pdf").starts_with("%PDF")) << name;
+    }
+  }
+  // The paper's grid has the training loss alone, a panel for each batch size of each data set.
+  const auto grid = text_of_file(at("figures/small-batches.svg"));
+  EXPECT_TRUE(says(grid, "training loss"));
+  EXPECT_FALSE(says(grid, "test accuracy"));
+  EXPECT_TRUE(says(text_of_file(at("figures/table4.svg")), "test accuracy"));
+  const auto numbers = text_of_file(at("figures/small-batches.csv"));
+  EXPECT_TRUE(says(numbers, "imagewoof-b64,adamw,none,2,2,50")) << numbers;
+  EXPECT_FALSE(std::filesystem::exists("report.html"));
+}
+
+TEST_F(Figures, AreOfTheRunsThatWereAskedFor) {
+  const auto ended = figures({"alone"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_FALSE(std::filesystem::exists(at("figures/table1.svg")));
+  EXPECT_TRUE(says(text_of_file(at("figures/runs.svg")), "test accuracy"));
+}
+
+TEST_F(Figures, OfRunsThatCannotBeDrawnAreRefused) {
+  sadam::testing::write_text(root_ / "runs/alone/seed-42/run.toml", "no toml");
+  const auto ended = figures({"alone"});
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_TRUE(says(ended.err, "seed-42 is left out: ")) << ended.err;
+  for (const int seed : {42, 43})
+    std::filesystem::remove(root_ / fmt::format("runs/alone/seed-{}/events.jsonl", seed));
+  const auto none = figures({"alone"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_TRUE(says(none.err, "there is nothing to draw: no run has finished an epoch."));
+  sadam::testing::write_text(root_ / "file", "");
+  const auto nowhere = run_program({"report", "--root", at("runs"), "--figures", at("file")});
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_TRUE(says(nowhere.err, "name another folder with --figures.")) << nowhere.err;
 }
 
 }  // namespace
