@@ -8,7 +8,12 @@ import { swatch } from "./swatch";
 import type { View } from "./view";
 
 export function stateChip(state: State): HTMLElement {
-  return h("span", { class: `state ${state}` }, h("span", { class: "mark", "aria-hidden": "true" }, stateMarks[state] ?? "?"), state);
+  return h(
+    "span",
+    { class: `state ${state}` },
+    h("span", { class: "mark", "aria-hidden": "true" }, stateMarks[state] ?? "?"),
+    state,
+  );
 }
 
 export class Chooser {
@@ -18,15 +23,34 @@ export class Chooser {
   private said = h("p", { class: "said", role: "status" });
 
   constructor(private view: View) {
-    this.filter = h("input", { type: "search", id: "filter", placeholder: "name, optimizer, state", autocomplete: "off", spellcheck: "false", input: () => this.draw() });
-    this.element = h("details", { class: "chooser", open: true },
+    this.filter = h("input", {
+      type: "search",
+      id: "filter",
+      placeholder: "name, optimizer, state",
+      autocomplete: "off",
+      spellcheck: "false",
+      input: () => this.draw(),
+    });
+    this.element = h(
+      "details",
+      { class: "chooser", open: true },
       h("summary", {}, h("h2", {}, "Runs")),
       h("label", { class: "filter", for: "filter" }, h("span", {}, "Filter"), this.filter),
-      h("div", { class: "tools" },
-        button("Choose all shown", { click: () => view.choose(this.shown().flatMap((group) => group.runs.map((run) => run.id)), true) }),
-        button("Choose none", { click: () => view.chooseOnly([]) })),
+      h(
+        "div",
+        { class: "tools" },
+        button("Choose all shown", {
+          click: () =>
+            view.choose(
+              this.shown().flatMap((group) => group.runs.map((run) => run.id)),
+              true,
+            ),
+        }),
+        button("Choose none", { click: () => view.chooseOnly([]) }),
+      ),
       this.said,
-      this.list);
+      this.list,
+    );
     addEventListener("keydown", (event) => {
       const typing = event.target instanceof HTMLInputElement && event.target.type === "search";
       if (event.key !== "/" || typing || event.ctrlKey || event.metaKey) return;
@@ -38,7 +62,10 @@ export class Chooser {
 
   /** Groups of which some run has all the words of the filter. */
   private shown(): Group[] {
-    const words = this.filter.value.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    const words = this.filter.value
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word !== "");
     return this.view.groups.flatMap((group) => {
       const runs = group.runs.filter((run) => {
         const text = [run.id, run.title, run.optimizer, run.state].join(" ").toLowerCase();
@@ -49,23 +76,36 @@ export class Chooser {
   }
 
   draw(): void {
-    const groups = this.shown(), all = this.view.groups;
+    const groups = this.shown(),
+      all = this.view.groups;
     const runs = (of: Group[]) => of.reduce((sum, group) => sum + group.runs.length, 0);
     const chosen = this.view.chosen().reduce((sum, each) => sum + each.runs.length, 0);
-    this.said.textContent = runs(groups) < runs(all)
-      ? `${count(runs(groups))} of ${plural(runs(all), "run")} shown, ${count(chosen)} chosen`
-      : `${plural(runs(all), "run")}, ${count(chosen)} chosen`;
+    this.said.textContent =
+      runs(groups) < runs(all)
+        ? `${count(runs(groups))} of ${plural(runs(all), "run")} shown, ${count(chosen)} chosen`
+        : `${plural(runs(all), "run")}, ${count(chosen)} chosen`;
     const places = new Map<string, Group[]>();
     for (const group of groups) places.set(group.place, [...(places.get(group.place) ?? []), group]);
-    renew(this.list, ...[...places].map(([place, members]) =>
-      h("fieldset", {}, h("legend", {}, place === "" ? this.view.report?.root ?? "" : place), ...members.map((group) => this.group(group)))));
+    renew(
+      this.list,
+      ...[...places].map(([place, members]) =>
+        h(
+          "fieldset",
+          {},
+          h("legend", {}, place === "" ? (this.view.report?.root ?? "") : place),
+          ...members.map((group) => this.group(group)),
+        ),
+      ),
+    );
   }
 
   private group(group: Group): Element {
     const ids = group.runs.map((run) => run.id);
     const chosen = ids.filter((id) => this.view.isChosen(id)).length;
     const box = h("input", {
-      type: "checkbox", "data-key": `group ${group.key}`, checked: chosen === ids.length,
+      type: "checkbox",
+      "data-key": `group ${group.key}`,
+      checked: chosen === ids.length,
       change: (event) => this.view.choose(ids, (event.target as HTMLInputElement).checked),
     });
     box.indeterminate = chosen > 0 && chosen < ids.length;
@@ -73,29 +113,77 @@ export class Chooser {
     for (const run of group.runs) states.set(run.state, (states.get(run.state) ?? 0) + 1);
     const unusual = [...states].filter(([state]) => state !== "finished");
     const only = group.runs.length === 1 ? group.runs[0] : null;
-    const head = h("label", { title: group.key },
-      box, swatch(this.view.looks.of(group.key)),
-      h("span", { class: "name" }, group.title));
-    const facts = h("span", { class: "facts" },
+    const head = h(
+      "label",
+      { title: group.key },
+      box,
+      swatch(this.view.looks.of(group.key)),
+      h("span", { class: "name" }, group.title),
+    );
+    const facts = h(
+      "span",
+      { class: "facts" },
       ...unusual.map(([state, n]) => h("span", {}, stateChip(state), n > 1 ? ` ${n} ` : " ")),
-      only ? progress(only) : null);
-    if (only) return h("div", { class: "run-group" }, head, facts, only.problem ? h("p", { class: "problem" }, only.problem) : null);
-    return h("div", { class: "run-group" }, head, facts,
-      h("details", { class: "seeds", "data-key": `seeds ${group.key}` },
-        h("summary", {}, plural(group.runs.length, "seed"), h("span", { class: "unseen" }, ` of ${group.title}`)),
-        ...group.runs.map((run) => h("div", { class: "seed" },
-          h("label", { title: run.id },
-            h("input", {
-              type: "checkbox", "data-key": `run ${run.id}`, checked: this.view.isChosen(run.id),
-              change: (event) => this.view.choose([run.id], (event.target as HTMLInputElement).checked),
-            }),
-            h("span", {}, run.seed === null ? run.id : `seed ${run.seed}`)),
-          h("span", { class: "facts" }, run.state === "finished" ? null : stateChip(run.state), progress(run)),
-          run.problem ? h("p", { class: "problem" }, run.problem) : null))));
+      only ? progress(only) : null,
+    );
+    if (only)
+      return h(
+        "div",
+        { class: "run-group" },
+        head,
+        facts,
+        only.problem ? h("p", { class: "problem" }, only.problem) : null,
+      );
+    return h(
+      "div",
+      { class: "run-group" },
+      head,
+      facts,
+      h(
+        "details",
+        { class: "seeds", "data-key": `seeds ${group.key}` },
+        h(
+          "summary",
+          {},
+          plural(group.runs.length, "seed"),
+          h("span", { class: "unseen" }, ` of ${group.title}`),
+        ),
+        ...group.runs.map((run) =>
+          h(
+            "div",
+            { class: "seed" },
+            h(
+              "label",
+              { title: run.id },
+              h("input", {
+                type: "checkbox",
+                "data-key": `run ${run.id}`,
+                checked: this.view.isChosen(run.id),
+                change: (event) => this.view.choose([run.id], (event.target as HTMLInputElement).checked),
+              }),
+              h("span", {}, run.seed === null ? run.id : `seed ${run.seed}`),
+            ),
+            h(
+              "span",
+              { class: "facts" },
+              run.state === "finished" ? null : stateChip(run.state),
+              progress(run),
+            ),
+            run.problem ? h("p", { class: "problem" }, run.problem) : null,
+          ),
+        ),
+      ),
+    );
   }
 }
 
-function progress(run: { state: State; last: number | null; best: number | null; epochs_done: number; epochs: number | null }): HTMLElement {
+function progress(run: {
+  state: State;
+  last: number | null;
+  best: number | null;
+  epochs_done: number;
+  epochs: number | null;
+}): HTMLElement {
   const parts = [];
   if (run.state !== "finished" && run.epochs !== null) parts.push(`epoch ${run.epochs_done}/${run.epochs}`);
   if (run.best !== null) parts.push(`${fixed(run.best)} %`);

@@ -22,7 +22,8 @@ export type Ruler = (step: number) => number;
 
 export function rulerOf(details: Details, axis: Axis): Ruler | null {
   if (axis === "step") return (step) => step;
-  const steps = [0], places = [0];
+  const steps = [0],
+    places = [0];
   for (const epoch of details.epochs) {
     const place = axis === "epoch" ? epoch.epoch : epoch.train_seconds;
     if (place === null || epoch.step <= steps[steps.length - 1]) continue;
@@ -43,8 +44,11 @@ export function curveOf(details: Details, quantity: string, ruler: Ruler): Curve
   if (series) {
     const extremes = series.min.length > 0;
     return {
-      step: series.step, x: series.step.map(ruler), y: series.mean,
-      low: extremes ? series.min : null, high: extremes ? series.max : null,
+      step: series.step,
+      x: series.step.map(ruler),
+      y: series.mean,
+      low: extremes ? series.min : null,
+      high: extremes ? series.max : null,
     };
   }
   const field = quantity as "test_accuracy" | "validation_accuracy" | "test_loss";
@@ -56,7 +60,8 @@ export function curveOf(details: Details, quantity: string, ruler: Ruler): Curve
 /** The value at x on the straight line between its neighbours; null outside, and beside a gap. */
 export function valueAt(points: Points, x: number): number | null {
   const { x: xs, y: ys } = points;
-  let from = 0, to = xs.length - 1;
+  let from = 0,
+    to = xs.length - 1;
   if (to < 0 || x < xs[0] || x > xs[to]) return null;
   while (to - from > 1) {
     const middle = (from + to) >> 1;
@@ -64,7 +69,8 @@ export function valueAt(points: Points, x: number): number | null {
     else to = middle;
   }
   if (x === xs[to]) return ys[to];
-  const a = ys[from], b = ys[to];
+  const a = ys[from],
+    b = ys[to];
   if (x === xs[from] || a === null) return a;
   return b === null ? null : a + ((b - a) * (x - xs[from])) / (xs[to] - xs[from]);
 }
@@ -76,7 +82,9 @@ export function meanOf(lines: Points[]): Points {
   if (some.length === 0) return { x: [], y: [] };
   const start = Math.max(...some.map((line) => line.x[0]));
   const end = Math.min(...some.map(last));
-  const grid = some.reduce((a, b) => (b.x.length > a.x.length ? b : a)).x.filter((x) => x >= start && x <= end);
+  const grid = some
+    .reduce((a, b) => (b.x.length > a.x.length ? b : a))
+    .x.filter((x) => x >= start && x <= end);
   const y = grid.map((x) => {
     let sum = 0;
     for (const line of some) {
@@ -90,17 +98,24 @@ export function meanOf(lines: Points[]): Points {
 }
 
 /** The lowest and highest value of several curves around each point of the longest: no peak is lost. */
-export function envelopeOf(curves: Curve[]): { x: number[]; low: (number | null)[]; high: (number | null)[] } {
+export function envelopeOf(curves: Curve[]): {
+  x: number[];
+  low: (number | null)[];
+  high: (number | null)[];
+} {
   const x = curves.reduce<number[]>((a, b) => (b.x.length > a.length ? b.x : a), []).slice();
   const furthest = Math.max(...curves.map((curve) => curve.x[curve.x.length - 1] ?? -Infinity));
   if (x.length > 0 && furthest > x[x.length - 1]) x.push(furthest);
-  const low: (number | null)[] = x.map(() => null), high = low.slice();
+  const low: (number | null)[] = x.map(() => null),
+    high = low.slice();
   for (const curve of curves) {
     let place = 0;
     for (let i = 0; i < curve.x.length; ++i) {
       while (place < x.length - 1 && x[place] < curve.x[i]) ++place;
-      const down = (curve.low ?? curve.y)[i], up = (curve.high ?? curve.y)[i];
-      const l = low[place], h = high[place];
+      const down = (curve.low ?? curve.y)[i],
+        up = (curve.high ?? curve.y)[i];
+      const l = low[place],
+        h = high[place];
       if (down !== null && (l === null || down < l)) low[place] = down;
       if (up !== null && (h === null || up > h)) high[place] = up;
     }
@@ -113,16 +128,20 @@ export function smoothed(points: Points, window: number): Points {
   const { x, y } = points;
   if (window <= 0 || x.length < 3) return points;
   const result: (number | null)[] = new Array(x.length);
-  let from = 0, to = 0, sum = 0, known = 0;
+  let from = 0,
+    to = 0,
+    sum = 0,
+    known = 0;
   for (let i = 0; i < x.length; ++i) {
-    // As far on one side as on the other, so that the ends of a falling line do not bend; but never one point alone.
-    const reach = Math.min(window / 2, Math.max(window / 6, Math.min(x[i] - x[0], x[x.length - 1] - x[i])));
     const add = (j: number, sign: number) => {
       const value = y[j];
-      if (value !== null) { sum += sign * value; known += sign; }
+      if (value !== null) {
+        sum += sign * value;
+        known += sign;
+      }
     };
-    while (to < x.length && x[to] <= x[i] + reach) add(to++, 1);
-    while (from < i && x[from] < x[i] - reach) add(from++, -1);
+    while (to < x.length && x[to] <= x[i] + window / 2) add(to++, 1);
+    while (from < i && x[from] < x[i] - window / 2) add(from++, -1);
     result[i] = known > 0 && y[i] !== null ? sum / known : null;
   }
   return { x, y: result };
@@ -140,30 +159,45 @@ export interface Strand extends Points {
  */
 export function align(strands: Strand[], from: number, to: number, most = 1200): Columns {
   const slices = strands.map(({ x }) => {
-    let first = 0, end = x.length;
+    let first = 0,
+      end = x.length;
     while (first < x.length && x[first] < from) ++first;
     while (end > first && x[end - 1] > to) --end;
     return [Math.max(0, first - 1), Math.min(x.length, end + 1)];
   });
   const places = new Set<number>();
-  strands.forEach(({ x }, s) => { for (let i = slices[s][0]; i < slices[s][1]; ++i) places.add(x[i]); });
+  strands.forEach(({ x }, s) => {
+    for (let i = slices[s][0]; i < slices[s][1]; ++i) places.add(x[i]);
+  });
   let xs = [...places].sort((a, b) => a - b);
   let placeOf: (x: number) => number;
   if (xs.length <= most) {
     const index = new Map(xs.map((x, i) => [x, i]));
     placeOf = (x) => index.get(x)!;
   } else {
-    const left = xs[0], right = xs[xs.length - 1], bins = most - 2, width = (to - from) / bins;
-    placeOf = (x) => (x < from ? 0 : x > to ? bins + 1 : 1 + Math.min(bins - 1, Math.floor((x - from) / width)));
-    xs = [Math.min(left, from - width / 2), ...Array.from({ length: bins }, (_, i) => from + (i + 0.5) * width),
-          Math.max(right, to + width / 2)];
+    const left = xs[0],
+      right = xs[xs.length - 1],
+      bins = most - 2,
+      width = (to - from) / bins;
+    placeOf = (x) =>
+      x < from ? 0 : x > to ? bins + 1 : 1 + Math.min(bins - 1, Math.floor((x - from) / width));
+    xs = [
+      Math.min(left, from - width / 2),
+      ...Array.from({ length: bins }, (_, i) => from + (i + 0.5) * width),
+      Math.max(right, to + width / 2),
+    ];
   }
   const columns = strands.map(({ x, y, keep }, s) => {
     const column: (number | null | undefined)[] = new Array(xs.length).fill(undefined);
     const counts = keep === "mean" ? new Uint32Array(xs.length) : null;
     for (let i = slices[s][0]; i < slices[s][1]; ++i) {
-      const place = placeOf(x[i]), value = y[i], before = column[place];
-      if (value === null) { if (before === undefined) column[place] = null; continue; }
+      const place = placeOf(x[i]),
+        value = y[i],
+        before = column[place];
+      if (value === null) {
+        if (before === undefined) column[place] = null;
+        continue;
+      }
       if (before === undefined || before === null) column[place] = value;
       else if (keep === "min") column[place] = Math.min(before, value);
       else if (keep === "max") column[place] = Math.max(before, value);

@@ -9,7 +9,8 @@ function fill(element: Element, attributes: Record<string, Value>, children: Chi
     if (typeof value === "function") element.addEventListener(name, value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  for (const child of children) if (child !== null && child !== undefined && child !== false) element.append(child);
+  for (const child of children)
+    if (child !== null && child !== undefined && child !== false) element.append(child);
 }
 
 /** An HTML element. An attribute whose value is a function listens to the event of that name. */
@@ -30,19 +31,27 @@ export function svg(tag: string, attributes: Record<string, Value> = {}, ...chil
   return element;
 }
 
-/** Renews what an element holds, and keeps the focus, and open what was open, by their `data-key`. */
+/** Renews what an element holds. What has a `data-key` keeps the focus, stays open, and stays scrolled. */
 export function renew(holder: Element, ...children: Child[]): void {
-  const focused = document.activeElement;
-  const key = focused && holder.contains(focused) ? focused.getAttribute("data-key") : null;
-  const details = (root: Element) => root.querySelectorAll<HTMLDetailsElement>("details[data-key]");
-  const open = new Map(Array.from(details(holder), (each) => [each.dataset.key, each.open]));
-  const scrolled = holder.scrollTop;
+  const keyed = () => holder.querySelectorAll<HTMLElement>("[data-key]");
+  const before = new Map<string, { open: boolean; focused: boolean; top: number; left: number }>();
+  for (const each of keyed())
+    before.set(each.dataset.key!, {
+      open: each instanceof HTMLDetailsElement && each.open,
+      focused: each === document.activeElement,
+      top: each.scrollTop,
+      left: each.scrollLeft,
+    });
+  const top = holder.scrollTop;
   holder.replaceChildren(...children.filter((child): child is Node | string => !!child));
-  for (const each of details(holder)) each.open = open.get(each.dataset.key) ?? each.open;
-  holder.scrollTop = scrolled;
-  if (key === null) return;
-  for (const each of holder.querySelectorAll<HTMLElement>("[data-key]"))
-    if (each.dataset.key === key) return each.focus({ preventScroll: true });
+  holder.scrollTop = top;
+  for (const each of keyed()) {
+    const was = before.get(each.dataset.key!);
+    if (!was) continue;
+    if (each instanceof HTMLDetailsElement) each.open = was.open;
+    if (was.top > 0 || was.left > 0) each.scrollTo({ top: was.top, left: was.left, behavior: "instant" });
+    if (was.focused) each.focus({ preventScroll: true });
+  }
 }
 
 /** A button that submits nothing. */

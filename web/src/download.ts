@@ -21,16 +21,22 @@ export function csv(rows: Rows): Blob {
 
 export async function pngOfCanvas(canvas: HTMLCanvasElement): Promise<Blob> {
   return new Promise((resolve, reject) =>
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The browser made no picture."))), "image/png"));
+    canvas.toBlob(
+      (blob) => (blob ? resolve(blob) : reject(new Error("The browser made no picture."))),
+      "image/png",
+    ),
+  );
 }
 
 export async function pngOfSvg(element: SVGSVGElement, paper: string, scale = 2): Promise<Blob> {
-  const width = element.viewBox.baseVal.width, height = element.viewBox.baseVal.height;
+  const width = element.viewBox.baseVal.width,
+    height = element.viewBox.baseVal.height;
   const copy = element.cloneNode(true) as SVGSVGElement;
   copy.setAttribute("width", String(width * scale));
   copy.setAttribute("height", String(height * scale));
   const image = new Image();
-  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(new XMLSerializer().serializeToString(copy));
+  image.src =
+    "data:image/svg+xml;charset=utf-8," + encodeURIComponent(new XMLSerializer().serializeToString(copy));
   await image.decode();
   const canvas = document.createElement("canvas");
   canvas.width = width * scale;

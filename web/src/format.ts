@@ -3,7 +3,8 @@
 export const missing = "–";
 
 type Figure = number | null | undefined;
-const known = (value: Figure): value is number => value !== null && value !== undefined && Number.isFinite(value);
+const known = (value: Figure): value is number =>
+  value !== null && value !== undefined && Number.isFinite(value);
 const minus = (text: string) => text.replace("-", "−");
 
 /** With so many decimals. */
@@ -20,7 +21,13 @@ export function signed(value: Figure, decimals = 2): string {
 export function short(value: Figure): string {
   if (!known(value)) return missing;
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return minus(value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e"));
+  if (size !== 0 && (size < 1e-3 || size >= 1e6))
+    return minus(
+      value
+        .toExponential(2)
+        .replace(/\.?0+e/, "e")
+        .replace("e+", "e"),
+    );
   if (Number.isInteger(value)) return count(value);
   return minus(String(Number(value.toPrecision(4))));
 }

@@ -21,10 +21,16 @@ export function frame(content: Content, body: Element, ...tools: Node[]): HTMLEl
   const details = h("details", { class: "as-table" }, h("summary", {}, "Numbers"), numbers);
   const fill = () => details.open && renew(numbers, numberTable(content));
   details.addEventListener("toggle", fill);
-  const figure = h("figure", { class: "chart", "data-chart": content.key },
-    h("div", { class: "chart-head" },
+  const figure = h(
+    "figure",
+    { class: "chart", "data-chart": content.key },
+    h(
+      "div",
+      { class: "chart-head" },
       h("h3", {}, content.title),
-      h("div", { class: "tools" },
+      h(
+        "div",
+        { class: "tools" },
         ...tools,
         button("PNG", {
           "aria-label": `${content.title}: save as PNG`,
@@ -33,10 +39,13 @@ export function frame(content: Content, body: Element, ...tools: Node[]): HTMLEl
         button("CSV", {
           "aria-label": `${content.title}: save as CSV`,
           click: () => download(`${content.key}.csv`, csv(content.rows())),
-        }))),
+        }),
+      ),
+    ),
     body,
     content.note ? h("figcaption", {}, content.note) : null,
-    details);
+    details,
+  );
   return Object.assign(figure, { refresh: () => void fill() });
 }
 
@@ -44,13 +53,36 @@ function numberTable(content: Content): HTMLElement {
   const [header, ...rows] = content.table();
   const every = Math.max(1, Math.ceil(rows.length / mostRows));
   const shown = rows.filter((_, i) => i % every === 0 || i === rows.length - 1);
-  const table = h("table", {},
+  const table = h(
+    "table",
+    {},
     h("caption", {}, content.title + (every > 1 ? `: one row in ${every}; the CSV has all` : "")),
     h("thead", {}, h("tr", {}, ...header.map((name) => h("th", { scope: "col" }, String(name))))),
-    h("tbody", {}, ...shown.map((row) =>
-      h("tr", {}, ...row.map((value, i) =>
-        i === 0 ? h("th", { scope: "row" }, cell(value)) : h("td", {}, cell(value)))))));
-  return h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": `${content.title}, numbers` }, table);
+    h(
+      "tbody",
+      {},
+      ...shown.map((row) =>
+        h(
+          "tr",
+          {},
+          ...row.map((value, i) =>
+            i === 0 ? h("th", { scope: "row" }, cell(value)) : h("td", {}, cell(value)),
+          ),
+        ),
+      ),
+    ),
+  );
+  return h(
+    "div",
+    {
+      class: "scroll",
+      role: "region",
+      tabindex: 0,
+      "data-key": `numbers ${content.key}`,
+      "aria-label": `${content.title}, numbers`,
+    },
+    table,
+  );
 }
 
 const cell = (value: string | number | null) => (typeof value === "string" ? value : short(value));

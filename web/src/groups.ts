@@ -21,7 +21,8 @@ export function groupsOf(report: Report): Group[] {
     }
     group.runs.push(run);
   }
-  for (const group of groups.values()) group.runs.sort((a, b) => (a.seed ?? 0) - (b.seed ?? 0) || (a.id < b.id ? -1 : 1));
+  for (const group of groups.values())
+    group.runs.sort((a, b) => (a.seed ?? 0) - (b.seed ?? 0) || (a.id < b.id ? -1 : 1));
   return inOrderOfTables(report, [...groups.values()]);
 }
 
@@ -30,20 +31,27 @@ function inOrderOfTables(report: Report, groups: Group[]): Group[] {
   const order = new Map<string, number>();
   for (const table of report.tables)
     table.columns.forEach((_, column) => {
-      for (const row of table.rows) for (const id of row.cells[column]?.runs ?? []) if (!order.has(id)) order.set(id, order.size);
+      for (const row of table.rows)
+        for (const id of row.cells[column]?.runs ?? []) if (!order.has(id)) order.set(id, order.size);
     });
   const rank = (group: Group) => Math.min(...group.runs.map((run) => order.get(run.id) ?? Infinity));
-  return groups.map((group, i) => ({ group, i, rank: rank(group) }))
-    .sort((a, b) => (a.rank === b.rank ? a.i - b.i : a.rank - b.rank)).map(({ group }) => group);
+  return groups
+    .map((group, i) => ({ group, i, rank: rank(group) }))
+    .sort((a, b) => (a.rank === b.rank ? a.i - b.i : a.rank - b.rank))
+    .map(({ group }) => group);
 }
 
 /** What to call a group beside others: with its place where their places differ. */
 export function labelsOf(groups: Group[]): Map<string, string> {
   const severalPlaces = new Set(groups.map((group) => group.place)).size > 1;
-  return new Map(groups.map((group) => [
-    group.key,
-    severalPlaces && group.place !== "" && group.title !== group.key ? `${group.title} · ${group.place}` : group.title,
-  ]));
+  return new Map(
+    groups.map((group) => [
+      group.key,
+      severalPlaces && group.place !== "" && group.title !== group.key
+        ? `${group.title} · ${group.place}`
+        : group.title,
+    ]),
+  );
 }
 
 /**
@@ -62,7 +70,8 @@ export class Looks {
         if (row.control_of === null) continue;
         const parent = table.rows.find((other) => other.key === row.control_of);
         row.cells.forEach((cell, column) => {
-          const own = groupOf.get(cell?.runs[0] ?? ""), its = groupOf.get(parent?.cells[column]?.runs[0] ?? "");
+          const own = groupOf.get(cell?.runs[0] ?? ""),
+            its = groupOf.get(parent?.cells[column]?.runs[0] ?? "");
           if (own !== undefined && its !== undefined) family.set(own, its);
         });
       }
@@ -76,14 +85,17 @@ export class Looks {
       this.slots.set(name, slot);
     }
     const members = new Map<string, number>();
-    this.looks = new Map(chosen.map((group, i) => {
-      const name = families[i], slot = this.slots.get(name)!;
-      const member = name === group.key ? 0 : (members.get(name) ?? 0) + 1;
-      if (member > 0) members.set(name, member);
-      // Beyond the last colour they come again, with other dashes.
-      const dash = dashes[(member + Math.floor(slot / 8)) % dashes.length];
-      return [group.key, { colour: slot, dash, marker: i }];
-    }));
+    this.looks = new Map(
+      chosen.map((group, i) => {
+        const name = families[i],
+          slot = this.slots.get(name)!;
+        const member = name === group.key ? 0 : (members.get(name) ?? 0) + 1;
+        if (member > 0) members.set(name, member);
+        // Beyond the last colour they come again, with other dashes.
+        const dash = dashes[(member + Math.floor(slot / 8)) % dashes.length];
+        return [group.key, { colour: slot, dash, marker: i }];
+      }),
+    );
   }
 
   of(key: string): Look | null {
@@ -92,5 +104,10 @@ export class Looks {
 }
 
 export const stateMarks: Record<State, string> = {
-  finished: "✓", running: "●", stopped: "■", stuck: "!", unknown: "?", damaged: "×",
+  finished: "✓",
+  running: "●",
+  stopped: "■",
+  stuck: "!",
+  unknown: "?",
+  damaged: "×",
 };

@@ -13,53 +13,106 @@ export function together(histograms: Histogram[]): Histogram {
   const width = Math.max(...histograms.map((each) => each.width));
   const from = Math.min(...histograms.map((each) => each.from));
   const to = Math.max(...histograms.map((each) => each.from + each.width * each.counts.length));
-  if (histograms.every((each) => each.from === first.from && each.width === first.width && each.counts.length === first.counts.length))
-    return { ...first, counts: first.counts.map((_, i) => histograms.reduce((sum, each) => sum + each.counts[i], 0)) };
+  if (
+    histograms.every(
+      (each) =>
+        each.from === first.from && each.width === first.width && each.counts.length === first.counts.length,
+    )
+  )
+    return {
+      ...first,
+      counts: first.counts.map((_, i) => histograms.reduce((sum, each) => sum + each.counts[i], 0)),
+    };
   const counts: number[] = new Array(Math.max(1, Math.ceil((to - from) / width - 1e-9))).fill(0);
   for (const each of histograms)
     each.counts.forEach((count, i) => {
-      counts[Math.min(counts.length - 1, Math.floor((each.from + (i + 0.5) * each.width - from) / width))] += count;
+      counts[Math.min(counts.length - 1, Math.floor((each.from + (i + 0.5) * each.width - from) / width))] +=
+        count;
     });
   return { from, width, counts };
 }
 
-export function histogramStrips(view: View, quantity: "lgi" | "brake", title: string, axis: string): Strips | null {
+export function histogramStrips(
+  view: View,
+  quantity: "lgi" | "brake",
+  title: string,
+  axis: string,
+): Strips | null {
   const groups = view.chosen().flatMap(({ group, label, runs }) => {
     const found = runs.flatMap((run) => view.details(run.id)?.histograms[quantity] ?? []);
     const means = runs.flatMap((run) => (quantity === "lgi" ? run.mean_lgi : run.mean_brake) ?? []);
     const look = view.looks.of(group.key);
     return found.length > 0 && look
-      ? [{ label, look, histogram: together(found), mean: means.length > 0 ? means.reduce((a, b) => a + b) / means.length : null }]
+      ? [
+          {
+            label,
+            look,
+            histogram: together(found),
+            mean: means.length > 0 ? means.reduce((a, b) => a + b) / means.length : null,
+          },
+        ]
       : [];
   });
   if (groups.length === 0) return null;
   const from = Math.min(0, ...groups.map(({ histogram }) => histogram.from));
   // Empty bins at the end say nothing.
-  const end = ({ from: start, width, counts }: Histogram) => start + width * (counts.length - [...counts].reverse().findIndex((n) => n > 0));
-  const to = Math.max(1, ...groups.map(({ histogram }) => (histogram.counts.some((n) => n > 0) ? end(histogram) : 0)));
+  const end = ({ from: start, width, counts }: Histogram) =>
+    start + width * (counts.length - [...counts].reverse().findIndex((n) => n > 0));
+  const to = Math.max(
+    1,
+    ...groups.map(({ histogram }) => (histogram.counts.some((n) => n > 0) ? end(histogram) : 0)),
+  );
   return {
-    key: `${quantity}-histogram`, title, axis, from, to, tall: 40,
+    key: `${quantity}-histogram`,
+    title,
+    axis,
+    from,
+    to,
+    tall: 40,
     note: "The share of steps at each value, all chosen seeds together. The line is the mean.",
     strips: groups.map(({ label, look, histogram, mean }) => ({
-      label, figure: mean === null ? "" : `mean ${fixed(mean)}`,
+      label,
+      figure: mean === null ? "" : `mean ${fixed(mean)}`,
       draw: (scale, y, tall) => {
-        const colours = theme(), colour = colourOf(look, colours);
-        const highest = Math.max(1, ...histogram.counts), base = y + tall / 2;
-        const bars = histogram.counts.map((count, i) => {
-          const start = scale(histogram.from + i * histogram.width), stop = scale(histogram.from + (i + 1) * histogram.width);
-          return count === 0 ? "" : `M${start} ${base}V${base - (tall * count) / highest}H${stop}V${base}z`;
-        }).join("");
+        const colours = theme(),
+          colour = colourOf(look, colours);
+        const highest = Math.max(1, ...histogram.counts),
+          base = y + tall / 2;
+        const bars = histogram.counts
+          .map((count, i) => {
+            const start = scale(histogram.from + i * histogram.width),
+              stop = scale(histogram.from + (i + 1) * histogram.width);
+            return count === 0 ? "" : `M${start} ${base}V${base - (tall * count) / highest}H${stop}V${base}z`;
+          })
+          .join("");
         return [
           svg("path", { d: bars, fill: colour, opacity: 0.75 }),
           svg("line", { x1: scale(from), x2: scale(to), y1: base, y2: base, stroke: colours.axis }),
-          ...(mean === null ? [] : [svg("line", { x1: scale(mean), x2: scale(mean), y1: base - tall - 3, y2: base + 3, stroke: colours.ink, "stroke-width": 1.5 })]),
+          ...(mean === null
+            ? []
+            : [
+                svg("line", {
+                  x1: scale(mean),
+                  x2: scale(mean),
+                  y1: base - tall - 3,
+                  y2: base + 3,
+                  stroke: colours.ink,
+                  "stroke-width": 1.5,
+                }),
+              ]),
         ];
       },
     })),
     rows: [
       ["group", "from", "to", "steps"],
-      ...groups.flatMap(({ label, histogram }) => histogram.counts.map((count, i) =>
-        [label, tidy(histogram.from + i * histogram.width), tidy(histogram.from + (i + 1) * histogram.width), count])),
+      ...groups.flatMap(({ label, histogram }) =>
+        histogram.counts.map((count, i) => [
+          label,
+          tidy(histogram.from + i * histogram.width),
+          tidy(histogram.from + (i + 1) * histogram.width),
+          count,
+        ]),
+      ),
     ],
   };
 }

@@ -16,9 +16,13 @@ import { Tables } from "./tables";
 import { View } from "./view";
 
 const view = new View();
-const tables = new Tables(view), chooser = new Chooser(view), panels = new Panels(view);
-const differences = new Differences(view), recipes = new Recipes(view);
-const pictures = h("div", { class: "pictures" }), sheets = h("div");
+const tables = new Tables(view),
+  chooser = new Chooser(view),
+  panels = new Panels(view);
+const differences = new Differences(view),
+  recipes = new Recipes(view);
+const pictures = h("div", { class: "pictures" }),
+  sheets = h("div");
 
 const section = (id: string, title: string, ...body: Node[]) =>
   h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...body);
@@ -28,29 +32,59 @@ const differencesSection = section("seeds", "Seed by seed", differences.element)
 const recipesSection = section("recipes", "Recipes and environments", recipes.element);
 const picturesSection = section("pictures", "Pictures", pictures);
 const sheetsSection = section("sheets", "Tables of the lab", sheets);
-const inOrder = [tablesSection, curves, probe, chattering, differencesSection, picturesSection, sheetsSection, recipesSection];
+const inOrder = [
+  tablesSection,
+  curves,
+  probe,
+  chattering,
+  differencesSection,
+  picturesSection,
+  sheetsSection,
+  recipesSection,
+];
 
 const summary = h("p", { class: "summary" });
 const connection = h("p", { class: "connection", role: "status" });
 const nav = h("nav", { "aria-label": "Sections" });
 const nothing = h("div", { class: "nothing", hidden: true });
-const themeButton = button("", { class: "theme", click: () => setTheme(theme().name === "dark" ? "light" : "dark") });
+const themeButton = button("", {
+  class: "theme",
+  click: () => setTheme(theme().name === "dark" ? "light" : "dark"),
+});
 
 document.body.prepend(
   h("a", { class: "skip", href: "#main" }, "Skip to the results"),
-  h("header", {},
+  h(
+    "header",
+    {},
     h("div", { class: "masthead" }, h("h1", {}, "sadam"), summary, connection, themeButton),
-    nav),
-  h("main", { id: "main", tabindex: -1 },
-    nothing, tablesSection,
-    h("div", { class: "explore" }, h("aside", { "aria-label": "Choose runs" }, chooser.element), h("div", { class: "stage" }, curves, probe, chattering)),
-    differencesSection, picturesSection, sheetsSection, recipesSection));
+    nav,
+  ),
+  h(
+    "main",
+    { id: "main", tabindex: -1 },
+    nothing,
+    tablesSection,
+    h(
+      "div",
+      { class: "explore" },
+      h("aside", { "aria-label": "Choose runs" }, chooser.element),
+      h("div", { class: "stage" }, curves, probe, chattering),
+    ),
+    differencesSection,
+    picturesSection,
+    sheetsSection,
+    recipesSection,
+  ),
+);
 
 function setTheme(name: "light" | "dark"): void {
   document.documentElement.dataset.theme = name;
   try {
     localStorage.setItem("sadam theme", name);
-  } catch { /* Then a reload forgets it. */ }
+  } catch {
+    /* Then a reload forgets it. */
+  }
   redraw();
 }
 
@@ -67,8 +101,12 @@ function drawHeader(report: Report): void {
   for (const run of report.runs) states.set(run.state, (states.get(run.state) ?? 0) + 1);
   const parts = [...states].map(([state, n]) => `${count(n)} ${state}`).join(", ");
   summary.replaceChildren(
-    h("b", {}, report.root), " · ", plural(report.runs.length, "run"), states.size > 0 ? ` (${parts})` : "",
-    h("span", { class: "made" }, ` · ${report.program}${report.live ? "" : `, ${date(report.made)}`}`));
+    h("b", {}, report.root),
+    " · ",
+    plural(report.runs.length, "run"),
+    states.size > 0 ? ` (${parts})` : "",
+    h("span", { class: "made" }, ` · ${report.program}${report.live ? "" : `, ${date(report.made)}`}`),
+  );
   tablesSection.hidden = report.tables.length === 0;
   differencesSection.hidden = report.tables.length === 0;
   picturesSection.hidden = report.pictures.length === 0;
@@ -80,10 +118,17 @@ function drawHeader(report: Report): void {
   if (empty)
     nothing.replaceChildren(
       h("h2", {}, "No runs yet"),
-      h("p", {}, "There are no runs in ", h("b", {}, report.root), ". A small reproduction takes a minute or two:"),
+      h(
+        "p",
+        {},
+        "There are no runs in ",
+        h("b", {}, report.root),
+        ". A small reproduction takes a minute or two:",
+      ),
       h("pre", {}, `sadam reproduce table1 --quick --root ${shellWord(report.root)}`),
       h("p", {}, report.live ? "They appear here as soon as they start." : "Then make this page again:"),
-      ...(report.live ? [] : [h("pre", {}, `sadam report ${shellWord(report.root)} -o report.html`)]));
+      ...(report.live ? [] : [h("pre", {}, `sadam report ${shellWord(report.root)} -o report.html`)]),
+    );
 }
 
 const shellWord = (text: string) => (/^[\w./+-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
@@ -91,11 +136,20 @@ const shellWord = (text: string) => (/^[\w./+-]+$/.test(text) ? text : `'${text.
 function drawNav(): void {
   const shown = inOrder.filter((each) => !each.hidden && !each.closest("[hidden]"));
   const links = shown.map((each) => h("a", { href: `#${each.id}` }, each.querySelector("h2")!.textContent));
-  if (links.map((link) => link.textContent).join() !== Array.from(nav.children, (each) => each.textContent).join()) nav.replaceChildren(...links);
+  if (
+    links.map((link) => link.textContent).join() !==
+    Array.from(nav.children, (each) => each.textContent).join()
+  )
+    nav.replaceChildren(...links);
 }
 
 function showConnection(state: Connection, problem: string): void {
-  const texts: Record<Connection, string> = { file: "", connecting: "connecting …", live: "live", lost: problem };
+  const texts: Record<Connection, string> = {
+    file: "",
+    connecting: "connecting …",
+    live: "live",
+    lost: problem,
+  };
   if (connection.textContent !== texts[state]) connection.textContent = texts[state];
   connection.dataset.state = state;
 }
@@ -127,10 +181,16 @@ view.listen((parts) => {
 try {
   const kept = localStorage.getItem("sadam theme");
   if (kept === "light" || kept === "dark") document.documentElement.dataset.theme = kept;
-} catch { /* Then the system's theme it is. */ }
+} catch {
+  /* Then the system's theme it is. */
+}
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
-const print = (on: boolean) => { setPrinting(on); panels.draw(); differences.draw(); };
+const print = (on: boolean) => {
+  setPrinting(on);
+  panels.draw();
+  differences.draw();
+};
 addEventListener("beforeprint", () => print(true));
 addEventListener("afterprint", () => print(false));
 

@@ -3,12 +3,11 @@
 import { Chart, type Drawing, type Host, type Kind, type Trace } from "./chart";
 import { curveOf, envelopeOf, meanOf, rulerOf, smoothed, type Axis, type Curve, type Ruler } from "./curves";
 import type { Run } from "./data";
-import { button, h, renew } from "./dom";
+import { Controls } from "./controls";
+import { h, renew } from "./dom";
 import type { Rows } from "./download";
-import { plural } from "./format";
 import { histogramStrips } from "./histograms";
 import { StripChart, type Strips } from "./strips";
-import { swatch } from "./swatch";
 import type { Chosen, View } from "./view";
 
 interface Panel {
@@ -20,28 +19,56 @@ interface Panel {
 
 const panels: Panel[] = [
   {
-    id: "curves", title: "Curves", empty: "The chosen runs have no finished step yet.",
+    id: "curves",
+    title: "Curves",
+    empty: "The chosen runs have no finished step yet.",
     kinds: [
       { key: "test_accuracy", title: "Test accuracy", unit: "%" },
       { key: "validation_accuracy", title: "Validation accuracy", unit: "%" },
       { key: "test_loss", title: "Test loss", canBeLogarithmic: true },
       { key: "loss", title: "Training loss, step by step", canBeLogarithmic: true },
-      { key: "lr", title: "Learning rate, brake left out", canBeLogarithmic: true, limits: [0, null] },
+      {
+        key: "lr",
+        title: "Learning rate",
+        canBeLogarithmic: true,
+        limits: [0, null],
+        note: "The brake is left out.",
+      },
     ],
   },
   {
-    id: "probe", title: "What the probe saw", empty: "None of the chosen runs probes. Choose a run of S-Adam.",
+    id: "probe",
+    title: "What the probe saw",
+    empty: "None of the chosen runs probes. Choose a run of S-Adam.",
     kinds: [
-      { key: "lgi", title: "Instability ρ", canBeLogarithmic: true, limits: [0, null], note: "How much the loss scatters around the weights. 0 is smooth." },
+      {
+        key: "lgi",
+        title: "Instability ρ",
+        canBeLogarithmic: true,
+        limits: [0, null],
+        note: "How much the loss scatters around the weights. 0 is smooth.",
+      },
       { key: "brake", title: "Brake", limits: [0, 1], note: "The factor on each step. 1 is no brake." },
       { key: "residual", title: "Residual of the slopes", canBeLogarithmic: true },
     ],
   },
   {
-    id: "chattering", title: "Chattering", empty: "",
+    id: "chattering",
+    title: "Chattering",
+    empty: "",
     kinds: [
-      { key: "chatter", title: "Chatter", limits: [0, 1], note: "1 − net displacement / length of the path, over a window of steps. 1 is running on the spot." },
-      { key: "flips", title: "Flips", limits: [0, null], note: "The share of coordinates whose update changed its sign." },
+      {
+        key: "chatter",
+        title: "Chatter",
+        limits: [0, 1],
+        note: "1 − net displacement / length of the path, over a window of steps. 1 is running on the spot.",
+      },
+      {
+        key: "flips",
+        title: "Flips",
+        limits: [0, null],
+        note: "The share of coordinates whose update changed its sign.",
+      },
     ],
   },
 ];
@@ -53,28 +80,44 @@ export class Panels implements Host {
   private bodies = panels.map(() => h("div", { class: "grid" }));
   private charts = new Map<string, Chart>();
   private strips = new Map<string, StripChart>();
-  private controls = h("div", { class: "controls" });
-  private legend = h("ul", { class: "legend", "aria-label": "Chosen groups" });
-  private axisNote = h("p", { class: "said" });
-  private extent: [number, number] = [0, 1];
+  private controls: Controls;
+  private extent: [number, number] = [0, 1]; // of all that is there
+  private range: [number, number] = [0, 1]; // of what is in view
   private axis: Axis = "epoch";
 
   constructor(private view: View) {
+    this.controls = new Controls(view, this);
     this.elements = panels.map(({ id, title }, i) =>
-      h("section", { id, "aria-labelledby": `${id}-title` },
+      h(
+        "section",
+        { id, "aria-labelledby": `${id}-title` },
         h("h2", { id: `${id}-title` }, title),
-        i === 0 ? this.controls : null, i === 0 ? this.legend : null, i === 0 ? this.axisNote : null,
-        this.bodies[i]));
-    this.makeControls();
+        i === 0 ? this.controls.element : null,
+        this.bodies[i],
+      ),
+    );
   }
 
   zoom(range: [number, number] | null): void {
     if (!range) return this.view.setZoom(null);
     const [first, last] = this.extent;
-    const smallest = (last - first) / 1e5;
-    const from = Math.max(first, Math.min(...range)), to = Math.min(last, Math.max(...range));
-    if (to - from < smallest) return;
+    const from = Math.max(first, Math.min(...range));
+    const to = Math.min(last, Math.max(...range));
+    if (to - from < (last - first) / 1e5) return;
     this.view.setZoom(from <= first && to >= last ? null : { axis: this.axis, from, to });
+  }
+
+  zoomBy(factor: number): void {
+    const [from, to] = this.range;
+    const middle = (from + to) / 2;
+    this.zoom([middle - ((to - from) * factor) / 2, middle + ((to - from) * factor) / 2]);
+  }
+
+  /** Sideways by a share of what is in view, as far as there is something. */
+  move(share: number): void {
+    const [from, to] = this.range;
+    const by = Math.max(this.extent[0] - from, Math.min(this.extent[1] - to, share * (to - from)));
+    this.zoom([from + by, to + by]);
   }
 
   setLogarithmic(key: string, on: boolean): void {
@@ -87,20 +130,26 @@ export class Panels implements Host {
     const chosen = this.view.chosen();
     const rulers = this.rulers(chosen);
     const curves = new Map<string, { chosen: Chosen; run: Run; curve: Curve }[]>();
-    for (const kind of panels.flatMap((panel) => panel.kinds)) curves.set(kind.key, this.curves(kind.key, chosen, rulers));
+    for (const kind of panels.flatMap((panel) => panel.kinds))
+      curves.set(kind.key, this.curves(kind.key, chosen, rulers));
     const ends = [...curves.values()].flat().flatMap(({ curve }) => curve.x[curve.x.length - 1] ?? []);
     this.extent = [0, Math.max(...ends, this.axis === "time" ? 1e-3 : 1)];
     const zoom = this.view.zoom?.axis === this.axis ? this.view.zoom : null;
-    const [from, to] = zoom ? [zoom.from, zoom.to] : this.extent;
-    this.drawControls(chosen, zoom !== null);
+    this.range = zoom ? [zoom.from, zoom.to] : this.extent;
+    const [from, to] = this.range;
+    this.controls.draw(chosen, this.axis, zoom !== null);
     panels.forEach((panel, p) => {
       const shown: Element[] = [];
       const later: (() => void)[] = [];
       for (const kind of panel.kinds) {
         const found = curves.get(kind.key)!;
-        if (found.length === 0 || (kind.key === "lr" && isConstant(found.map(({ curve }) => curve)))) continue;
+        if (found.length === 0 || (kind.key === "lr" && isConstant(found.map(({ curve }) => curve))))
+          continue;
         const drawing: Drawing = {
-          axis: this.axis, from, to, logarithmic: this.view.logarithmic.has(kind.key),
+          axis: this.axis,
+          from,
+          to,
+          logarithmic: this.view.logarithmic.has(kind.key),
           traces: this.traces(chosen, found),
         };
         const chart = this.chart(kind);
@@ -108,7 +157,10 @@ export class Panels implements Host {
         later.push(() => chart.draw(drawing));
       }
       if (panel.id === "probe")
-        for (const strips of [histogramStrips(this.view, "lgi", "Instability ρ, how often", "ρ"), histogramStrips(this.view, "brake", "Brake, how often", "brake")])
+        for (const strips of [
+          histogramStrips(this.view, "lgi", "Instability ρ, how often", "ρ"),
+          histogramStrips(this.view, "brake", "Brake, how often", "brake"),
+        ])
           if (strips) {
             const chart = this.strip(strips);
             shown.push(chart.element);
@@ -117,18 +169,32 @@ export class Panels implements Host {
       this.elements[p].hidden = panel.empty === "" && shown.length === 0;
       const body = this.bodies[p];
       if (shown.length === 0) renew(body, h("p", { class: "empty" }, this.whyEmpty(panel, chosen)));
-      else if (shown.length !== body.children.length || shown.some((each, i) => each !== body.children[i])) renew(body, ...shown);
+      else if (shown.length !== body.children.length || shown.some((each, i) => each !== body.children[i]))
+        renew(body, ...shown);
       for (const each of later) each();
     });
   }
 
   /** Everything that the chosen runs recorded of it. */
   rows(key: string): Rows {
-    const rows: Rows = [["group", "run", "seed", "step", this.axis === "step" ? "x" : this.axis, "value", "lowest", "highest"]];
+    const place = this.axis === "step" ? [] : [this.axis];
+    const rows: Rows = [["group", "run", "seed", "step", ...place, "value", "lowest", "highest"]];
     const chosen = this.view.chosen();
-    for (const { chosen: { label }, run, curve } of this.curves(key, chosen, this.rulers(chosen)))
-      curve.step.forEach((step, i) =>
-        rows.push([label, run.id, run.seed, step, Number(curve.x[i].toPrecision(8)), curve.y[i], curve.low?.[i] ?? curve.y[i], curve.high?.[i] ?? curve.y[i]]));
+    for (const { chosen: group, run, curve } of this.curves(key, chosen, this.rulers(chosen)))
+      curve.step.forEach((step, i) => {
+        const where = place.map(() => Number(curve.x[i].toPrecision(8)));
+        const value = curve.y[i];
+        rows.push([
+          group.label,
+          run.id,
+          run.seed,
+          step,
+          ...where,
+          value,
+          curve.low?.[i] ?? value,
+          curve.high?.[i] ?? value,
+        ]);
+      });
     return rows;
   }
 
@@ -163,16 +229,19 @@ export class Panels implements Host {
       this.axis = "step";
       any = (step) => step;
     }
-    for (const { group, runs } of chosen) for (const run of runs) if (!rulers.has(run.id)) rulers.set(run.id, ofGroup.get(group.key) ?? any);
+    for (const { group, runs } of chosen)
+      for (const run of runs) if (!rulers.has(run.id)) rulers.set(run.id, ofGroup.get(group.key) ?? any);
     return rulers;
   }
 
   private curves(key: string, chosen: Chosen[], rulers: Map<string, Ruler>) {
-    return chosen.flatMap((each) => each.runs.flatMap((run) => {
-      const details = this.view.details(run.id);
-      const curve = details && curveOf(details, key, rulers.get(run.id)!);
-      return curve && curve.x.length > 0 ? [{ chosen: each, run, curve }] : [];
-    }));
+    return chosen.flatMap((each) =>
+      each.runs.flatMap((run) => {
+        const details = this.view.details(run.id);
+        const curve = details && curveOf(details, key, rulers.get(run.id)!);
+        return curve && curve.x.length > 0 ? [{ chosen: each, run, curve }] : [];
+      }),
+    );
   }
 
   private traces(chosen: Chosen[], found: { chosen: Chosen; run: Run; curve: Curve }[]): Trace[] {
@@ -188,66 +257,25 @@ export class Panels implements Host {
       const thin = this.view.seeds && curves.length > 1;
       // Smoothing and buckets hide peaks; the band keeps them.
       const hides = curves.some((curve) => curve.low !== null || (window > 0 && curve.x.length > manyPoints));
-      return [{
-        label: each.label, look, main: smoothed(mean, window), exact: mean,
-        seeds: thin ? curves.map((curve) => smoothed(curve, window)) : [],
-        band: this.view.extremes && hides ? envelopeOf(curves) : null,
-      }];
+      return [
+        {
+          label: each.label,
+          look,
+          main: smoothed(mean, window),
+          exact: mean,
+          seeds: thin ? curves.map((curve) => smoothed(curve, window)) : [],
+          band: this.view.extremes && hides ? envelopeOf(curves) : null,
+        },
+      ];
     });
   }
 
   private whyEmpty(panel: Panel, chosen: Chosen[]): string {
     if ((this.view.report?.runs.length ?? 0) === 0) return "There are no runs yet.";
     if (chosen.length === 0) return "No run is chosen. Tick one in the list of runs, or in a table.";
-    if (chosen.every(({ runs }) => runs.every((run) => !this.view.details(run.id)))) return "Reading the chosen runs …";
+    if (chosen.every(({ runs }) => runs.every((run) => !this.view.details(run.id))))
+      return "Reading the chosen runs …";
     return panel.empty;
-  }
-
-  private axisBoxes = new Map<Axis, HTMLInputElement>();
-  private slider = h("input", { type: "range", min: 0, max: 20, step: 0.5, id: "smoothing", input: () => this.view.setSmoothing(Number(this.slider.value)) });
-  private sliderSays = h("output", { for: "smoothing" });
-  private whole = button("Whole range", { click: () => this.zoom(null) });
-
-  private makeControls(): void {
-    const axes: [Axis, string][] = [["epoch", "epochs"], ["step", "steps"], ["time", "time"]];
-    const box = (name: "seeds" | "extremes", text: string) => h("label", {},
-      h("input", { type: "checkbox", checked: this.view[name], change: (event) => { this.view[name] = (event.target as HTMLInputElement).checked; this.view.change("drawing"); } }), text);
-    const zoomBy = (factor: number) => {
-      const [first, last] = this.extent, zoom = this.view.zoom;
-      const from = zoom?.from ?? first, to = zoom?.to ?? last, middle = (from + to) / 2;
-      this.zoom([middle - ((to - from) * factor) / 2, middle + ((to - from) * factor) / 2]);
-    };
-    const move = (share: number) => {
-      const zoom = this.view.zoom;
-      if (!zoom) return;
-      const by = Math.max(this.extent[0] - zoom.from, Math.min(this.extent[1] - zoom.to, share * (zoom.to - zoom.from)));
-      this.zoom([zoom.from + by, zoom.to + by]);
-    };
-    this.controls.append(
-      h("fieldset", { class: "segmented" }, h("legend", {}, "Over"), ...axes.map(([axis, text]) => {
-        const radio = h("input", { type: "radio", name: "axis", value: axis, checked: this.view.axis === axis, change: () => this.view.setAxis(axis) });
-        this.axisBoxes.set(axis, radio);
-        return h("label", {}, radio, h("span", {}, text));
-      })),
-      h("div", { class: "smoothing" }, h("label", { for: "smoothing" }, "Smoothing"), this.slider, this.sliderSays),
-      box("seeds", "each seed"), box("extremes", "extremes"),
-      h("div", { class: "tools zoom", role: "group", "aria-label": "Zoom" },
-        button("−", { "aria-label": "Zoom out", click: () => zoomBy(2) }), button("+", { "aria-label": "Zoom in", click: () => zoomBy(0.5) }),
-        button("←", { "aria-label": "Earlier", click: () => move(-0.5) }), button("→", { "aria-label": "Later", click: () => move(0.5) }),
-        this.whole));
-    this.slider.value = String(this.view.smoothing);
-  }
-
-  private drawControls(chosen: Chosen[], zoomed: boolean): void {
-    this.whole.disabled = !zoomed;
-    this.sliderSays.textContent = this.view.smoothing === 0 ? "off" : `${this.view.smoothing} %`;
-    this.axisNote.textContent = this.axis !== this.view.axis && chosen.length > 0
-      ? "Over steps, since none of the chosen runs has finished an epoch." : "";
-    this.axisNote.hidden = this.axisNote.textContent === "";
-    renew(this.legend, ...chosen.map(({ group, label, runs }) =>
-      h("li", {}, swatch(this.view.looks.of(group.key)), h("span", {}, label),
-        runs.length > 1 ? h("small", {}, plural(runs.length, "seed")) : null,
-        button("×", { "data-key": `drop ${group.key}`, "aria-label": `Leave out ${label}`, click: () => this.view.choose(runs.map((run) => run.id), false) }))));
   }
 }
 

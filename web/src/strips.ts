@@ -38,13 +38,17 @@ export class StripChart {
 
   constructor(private chart: Strips) {
     const content: Content = {
-      key: chart.key, title: chart.title, note: chart.note,
+      key: chart.key,
+      title: chart.title,
+      note: chart.note,
       png: () => pngOfSvg(this.picture!, theme().paper),
       rows: () => this.chart.rows,
       table: () => this.chart.rows,
     };
     this.element = frame(content, this.holder);
-    new ResizeObserver(() => this.holder.clientWidth !== this.width && this.draw(this.chart)).observe(this.holder);
+    new ResizeObserver(() => this.holder.clientWidth !== this.width && this.draw(this.chart)).observe(
+      this.holder,
+    );
   }
 
   draw(chart: Strips): void {
@@ -65,35 +69,58 @@ function widthOf(text: string): number {
 
 function paint(chart: Strips, width: number): SVGSVGElement {
   const look = theme();
-  const longest = Math.max(...chart.strips.map((strip) => widthOf(strip.label) + (strip.indent ? indentation : 0)));
+  const longest = Math.max(
+    ...chart.strips.map((strip) => widthOf(strip.label) + (strip.indent ? indentation : 0)),
+  );
   const narrow = longest > 0.4 * width; // then a label stands above its strip
-  const labels = narrow ? 0 : longest, figures = 16 + Math.max(...chart.strips.map((strip) => widthOf(strip.figure)));
+  const labels = narrow ? 0 : longest,
+    figures = 16 + Math.max(...chart.strips.map((strip) => widthOf(strip.figure)));
   const above = narrow ? 18 : 0;
   const pitch = chart.tall + above + 8;
-  const left = labels + (narrow ? 4 : 16), right = width - figures;
+  const left = labels + (narrow ? 4 : 16),
+    right = width - figures;
   const bottom = 6 + pitch * chart.strips.length;
   const height = bottom + 40;
-  const scale: Scale = (value) => left + ((right - left) * (value - chart.from)) / (chart.to - chart.from || 1);
-  const text = (content: string, x: number, y: number, anchor: string, more: Record<string, string | number> = {}) =>
-    svg("text", { x, y, "text-anchor": anchor, "font-size": 12, fill: look.ink, ...more }, content);
+  const scale: Scale = (value) =>
+    left + ((right - left) * (value - chart.from)) / (chart.to - chart.from || 1);
+  const text = (
+    content: string,
+    x: number,
+    y: number,
+    anchor: string,
+    more: Record<string, string | number> = {},
+  ) => svg("text", { x, y, "text-anchor": anchor, "font-size": 12, fill: look.ink, ...more }, content);
   const parts: SVGElement[] = [];
   for (const tick of ticks(chart.from, chart.to, (right - left) / 60)) {
     parts.push(svg("line", { x1: scale(tick), x2: scale(tick), y1: 0, y2: bottom, stroke: look.grid }));
     parts.push(text(short(tick), scale(tick), bottom + 15, "middle", { fill: look.faint, class: "figure" }));
   }
-  if (chart.zero) parts.push(svg("line", { x1: scale(0), x2: scale(0), y1: 0, y2: bottom, stroke: look.axis, "stroke-width": 1.5 }));
+  if (chart.zero)
+    parts.push(
+      svg("line", { x1: scale(0), x2: scale(0), y1: 0, y2: bottom, stroke: look.axis, "stroke-width": 1.5 }),
+    );
   parts.push(text(chart.axis, (left + right) / 2, bottom + 33, "middle", { fill: look.faint }));
   chart.strips.forEach((strip, i) => {
     const y = 6 + pitch * i + above + chart.tall / 2;
-    parts.push(text(strip.label, strip.indent ? indentation : 0, narrow ? y - chart.tall / 2 - 5 : y + 4, "start"));
+    parts.push(
+      text(strip.label, strip.indent ? indentation : 0, narrow ? y - chart.tall / 2 - 5 : y + 4, "start"),
+    );
     parts.push(...strip.draw(scale, y, chart.tall));
     parts.push(text(strip.figure, width - 2, y + 4, "end", { class: "figure" }));
   });
   const summary = chart.strips.map((strip) => `${strip.label}: ${strip.figure}`).join("; ");
-  return svg("svg", {
-    viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${chart.title}. ${summary}`,
-    "font-family": fontFamily,
-  }, ...parts) as SVGSVGElement;
+  return svg(
+    "svg",
+    {
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      role: "img",
+      "aria-label": `${chart.title}. ${summary}`,
+      "font-family": fontFamily,
+    },
+    ...parts,
+  ) as SVGSVGElement;
 }
 
 /** Round numbers between two ends, about so many. */
@@ -103,6 +130,7 @@ export function ticks(from: number, to: number, about: number): number[] {
   const power = Math.pow(10, Math.floor(Math.log10(rough)));
   const unit = power * ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10);
   const result = [];
-  for (let i = Math.ceil(from / unit - 1e-9); i <= Math.floor(to / unit + 1e-9); ++i) result.push(Number((i * unit).toPrecision(12)));
+  for (let i = Math.ceil(from / unit - 1e-9); i <= Math.floor(to / unit + 1e-9); ++i)
+    result.push(Number((i * unit).toPrecision(12)));
   return result;
 }

@@ -17,8 +17,14 @@ export class Tables {
   draw(): void {
     const tables = this.view.report?.tables ?? [];
     // Nothing moves under the reader's hands where nothing has changed.
-    const state = JSON.stringify([tables, tables.flatMap((table) => table.rows.flatMap((row) => row.cells.map((cell) =>
-      cell && [cell.runs.map((id) => this.view.isChosen(id)), this.lookOf(cell)])))]);
+    const state = JSON.stringify([
+      tables,
+      tables.flatMap((table) =>
+        table.rows.flatMap((row) =>
+          row.cells.map((cell) => cell && [cell.runs.map((id) => this.view.isChosen(id)), this.lookOf(cell)]),
+        ),
+      ),
+    ]);
     if (state === this.drawn) return;
     this.drawn = state;
     renew(this.element, ...tables.map((table) => this.table(table)));
@@ -26,54 +32,124 @@ export class Tables {
 
   private table(table: Table): Element {
     const columns = table.columns.map((_, c) => c).filter((c) => table.rows.some((row) => row.cells[c]));
-    return h("article", { class: "results" },
-      h("div", { class: "chart-head" },
+    return h(
+      "article",
+      { class: "results" },
+      h(
+        "div",
+        { class: "chart-head" },
         h("h3", {}, table.title),
-        h("div", { class: "tools" },
-          button("CSV", { "data-key": `csv ${table.key}`, "aria-label": `${table.title}: save as CSV`, click: () => download(`${table.key}.csv`, csv(asRows(table))) }))),
+        h(
+          "div",
+          { class: "tools" },
+          button("CSV", {
+            "data-key": `csv ${table.key}`,
+            "aria-label": `${table.title}: save as CSV`,
+            click: () => download(`${table.key}.csv`, csv(asRows(table))),
+          }),
+        ),
+      ),
       h("div", { class: "blocks" }, ...columns.map((c) => this.block(table, c))),
-      table.notes.length > 0 ? h("ul", { class: "notes" }, ...table.notes.map((note) => h("li", {}, note))) : null);
+      table.notes.length > 0
+        ? h("ul", { class: "notes" }, ...table.notes.map((note) => h("li", {}, note)))
+        : null,
+    );
   }
 
   private block(table: Table, column: number): Element {
     const cells = table.rows.map((row) => row.cells[column]);
     const has = (test: (cell: Cell) => unknown) => cells.some((cell) => cell && test(cell));
     const baseline = baselineOf(table);
-    const differences = cells.flatMap((cell) => (cell ? [cell.less_baseline, cell.less_control] : [])).filter((each): each is Difference => each !== null);
+    const differences = cells
+      .flatMap((cell) => (cell ? [cell.less_baseline, cell.less_control] : []))
+      .filter((each): each is Difference => each !== null);
     const [from, to] = reach(differences, false);
     const ids = cells.flatMap((cell) => cell?.runs ?? []);
-    const difference = (of: Difference | null) => [h("span", { class: "difference" }, h("span", {}, of ? withInterval(of) : missing), of ? whisker(of, from, to) : h("span", { class: "whisker" }))];
+    const difference = (of: Difference | null) => [
+      h(
+        "span",
+        { class: "difference" },
+        h("span", {}, of ? withInterval(of) : missing),
+        of ? whisker(of, from, to) : h("span", { class: "whisker" }),
+      ),
+    ];
     const fields: [string, (cell: Cell) => (Node | string)[]][] = [];
     if (has((cell) => cell.paper !== null)) fields.push(["paper", (cell) => [fixed(cell.paper)]]);
     fields.push(["ours, best", (cell) => [h("strong", {}, fixed(cell.mean)), deviation(cell.deviation)]]);
-    if (has((cell) => cell.less_paper !== null)) fields.push(["ours − paper", (cell) => [signed(cell.less_paper)]]);
+    if (has((cell) => cell.less_paper !== null))
+      fields.push(["ours − paper", (cell) => [signed(cell.less_paper)]]);
     fields.push(["last epoch", (cell) => [fixed(cell.last_mean), deviation(cell.last_deviation)]]);
-    if (has((cell) => cell.less_baseline)) fields.push([`− ${baseline}`, (cell) => difference(cell.less_baseline)]);
-    if (has((cell) => cell.less_control)) fields.push(["− matched", (cell) => difference(cell.less_control)]);
-    if (has((cell) => cell.mean_brake !== null)) fields.push(["brake", (cell) => [fixed(cell.mean_brake, 3)]]);
+    if (has((cell) => cell.less_baseline))
+      fields.push([`last − ${baseline}`, (cell) => difference(cell.less_baseline)]);
+    if (has((cell) => cell.less_control))
+      fields.push(["last − matched", (cell) => difference(cell.less_control)]);
+    if (has((cell) => cell.mean_brake !== null))
+      fields.push(["brake", (cell) => [fixed(cell.mean_brake, 3)]]);
     fields.push(["seeds", (cell) => [String(cell.seeds)]]);
-    return h("div", { class: "block" },
-      h("div", { class: "block-head" },
+    return h(
+      "div",
+      { class: "block" },
+      h(
+        "div",
+        { class: "block-head" },
         h("h4", {}, table.columns[column].title),
-        ids.length > 0 ? button("Show these curves", {
-          "data-key": `show ${table.key} ${column}`,
-          click: () => { this.view.chooseOnly(ids); document.getElementById("curves")?.scrollIntoView(); },
-        }) : null),
-      h("table", { class: "paper-table", role: "table" },
-        h("caption", { class: "unseen" }, `${table.title}, ${table.columns[column].title}: test accuracy in per cent`),
-        h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
-          h("th", { scope: "col", role: "columnheader" }, "method"),
-          ...fields.map(([name]) => h("th", { scope: "col", role: "columnheader", class: name.startsWith("−") ? "wide" : null }, name)))),
-        h("tbody", { role: "rowgroup" }, ...table.rows.map((row) => {
-          const cell = row.cells[column];
-          return h("tr", { role: "row", class: row.control_of !== null ? "control" : null },
-            h("th", { scope: "row", role: "rowheader" }, this.method(table, row, column, cell)),
-            ...fields.map(([name, of]) => {
-              const content = h("td", { role: "cell", "data-name": name }, ...(cell && (cell.seeds > 0 || name === "paper") ? of(cell) : [missing]));
-              if (content.textContent === missing) content.classList.add("none");
-              return content;
-            }));
-        }))));
+        ids.length > 0
+          ? button("Show these curves", {
+              "data-key": `show ${table.key} ${column}`,
+              click: () => {
+                this.view.chooseOnly(ids);
+                document.getElementById("curves")?.scrollIntoView();
+              },
+            })
+          : null,
+      ),
+      h(
+        "table",
+        { class: "paper-table", role: "table" },
+        h(
+          "caption",
+          { class: "unseen" },
+          `${table.title}, ${table.columns[column].title}: test accuracy in per cent`,
+        ),
+        h(
+          "thead",
+          { role: "rowgroup" },
+          h(
+            "tr",
+            { role: "row" },
+            h("th", { scope: "col", role: "columnheader" }, "method"),
+            ...fields.map(([name]) =>
+              h(
+                "th",
+                { scope: "col", role: "columnheader", class: name.startsWith("last −") ? "wide" : null },
+                name,
+              ),
+            ),
+          ),
+        ),
+        h(
+          "tbody",
+          { role: "rowgroup" },
+          ...table.rows.map((row) => {
+            const cell = row.cells[column];
+            return h(
+              "tr",
+              { role: "row", class: row.control_of !== null ? "control" : null },
+              h("th", { scope: "row", role: "rowheader" }, this.method(table, row, column, cell)),
+              ...fields.map(([name, of]) => {
+                const content = h(
+                  "td",
+                  { role: "cell", "data-name": name },
+                  ...(cell && (cell.seeds > 0 || name === "paper") ? of(cell) : [missing]),
+                );
+                if (content.textContent === missing) content.classList.add("none");
+                return content;
+              }),
+            );
+          }),
+        ),
+      ),
+    );
   }
 
   /** Its name; with a box to choose its curves where it has runs. */
@@ -81,7 +157,9 @@ export class Tables {
     if (!cell || cell.runs.length === 0) return h("span", {}, titleOf(table, row));
     const chosen = cell.runs.filter((id) => this.view.isChosen(id)).length;
     const box = h("input", {
-      type: "checkbox", "data-key": `${table.key} ${row.key} ${column}`, checked: chosen > 0,
+      type: "checkbox",
+      "data-key": `${table.key} ${row.key} ${column}`,
+      checked: chosen > 0,
       change: (event) => this.view.choose(cell.runs, (event.target as HTMLInputElement).checked),
     });
     return h("label", {}, box, swatch(this.lookOf(cell)), h("span", {}, titleOf(table, row)));
@@ -93,17 +171,50 @@ export class Tables {
   }
 }
 
-const deviation = (value: number | null) => (value === null ? "" : h("span", { class: "deviation" }, ` ± ${fixed(value)}`));
+const deviation = (value: number | null) =>
+  value === null ? "" : h("span", { class: "deviation" }, ` ± ${fixed(value)}`);
 
 function asRows(table: Table): Rows {
-  const rows: Rows = [["column", "method", "control_of", "paper", "seeds", "best_mean", "best_deviation", "less_paper", "last_mean", "last_deviation",
-    "less_baseline", "less_baseline_half_width", "less_control", "less_control_half_width", "mean_brake"]];
+  const rows: Rows = [
+    [
+      "column",
+      "method",
+      "control_of",
+      "paper",
+      "seeds",
+      "best_mean",
+      "best_deviation",
+      "less_paper",
+      "last_mean",
+      "last_deviation",
+      "less_baseline",
+      "less_baseline_half_width",
+      "less_control",
+      "less_control_half_width",
+      "mean_brake",
+    ],
+  ];
   table.columns.forEach((column, c) => {
     for (const row of table.rows) {
       const cell = row.cells[c];
       if (cell)
-        rows.push([column.key, row.key, row.control_of, cell.paper, cell.seeds, cell.mean, cell.deviation, cell.less_paper, cell.last_mean, cell.last_deviation,
-          cell.less_baseline?.mean ?? null, cell.less_baseline?.half_width ?? null, cell.less_control?.mean ?? null, cell.less_control?.half_width ?? null, cell.mean_brake]);
+        rows.push([
+          column.key,
+          row.key,
+          row.control_of,
+          cell.paper,
+          cell.seeds,
+          cell.mean,
+          cell.deviation,
+          cell.less_paper,
+          cell.last_mean,
+          cell.last_deviation,
+          cell.less_baseline?.mean ?? null,
+          cell.less_baseline?.half_width ?? null,
+          cell.less_control?.mean ?? null,
+          cell.less_control?.half_width ?? null,
+          cell.mean_brake,
+        ]);
     }
   });
   return rows;

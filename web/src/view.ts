@@ -64,13 +64,19 @@ export class View {
   }
 
   setReport(report: Report): void {
-    const whole = new Set(this.groups.filter((group) => group.runs.every((run) => this.isChosen(run.id))).map(({ key }) => key));
+    const whole = new Set(
+      this.groups.filter((group) => group.runs.every((run) => this.isChosen(run.id))).map(({ key }) => key),
+    );
     this.report = report;
     this.groups = groupsOf(report);
     if (!this.own) this.chooseFirst(report);
     // Who chose all seeds of a group also wants those that come later.
-    for (const group of this.groups) if (whole.has(group.key)) for (const run of group.runs) this.chosenIds.add(run.id);
-    this.looks.assign(report, this.chosen().map(({ group }) => group));
+    for (const group of this.groups)
+      if (whole.has(group.key)) for (const run of group.runs) this.chosenIds.add(run.id);
+    this.looks.assign(
+      report,
+      this.chosen().map(({ group }) => group),
+    );
     this.change("report");
   }
 
@@ -92,20 +98,28 @@ export class View {
     const groups = this.groups.filter((group) => group.runs.some((run) => this.isChosen(run.id)));
     const labels = labelsOf(groups);
     return groups.map((group) => ({
-      group, label: labels.get(group.key)!, runs: group.runs.filter((run) => this.isChosen(run.id)),
+      group,
+      label: labels.get(group.key)!,
+      runs: group.runs.filter((run) => this.isChosen(run.id)),
     }));
   }
 
   choose(ids: string[], wanted: boolean): void {
     const chosen = new Set(this.chosenIds);
-    for (const id of ids) if (wanted) chosen.add(id); else chosen.delete(id);
+    for (const id of ids)
+      if (wanted) chosen.add(id);
+      else chosen.delete(id);
     this.chooseOnly([...chosen]);
   }
 
   chooseOnly(ids: string[]): void {
     this.chosenIds = new Set(ids);
     this.own = true;
-    if (this.report) this.looks.assign(this.report, this.chosen().map(({ group }) => group));
+    if (this.report)
+      this.looks.assign(
+        this.report,
+        this.chosen().map(({ group }) => group),
+      );
     this.keep();
     this.change("choice");
   }
@@ -134,7 +148,9 @@ export class View {
         const ids = table.rows.flatMap((row) => row.cells[column]?.runs ?? []);
         if (ids.length > 0) return void (this.chosenIds = new Set(ids));
       }
-    this.chosenIds = new Set(this.groups.slice(0, firstChoice).flatMap((group) => group.runs.map((run) => run.id)));
+    this.chosenIds = new Set(
+      this.groups.slice(0, firstChoice).flatMap((group) => group.runs.map((run) => run.id)),
+    );
   }
 
   private keep(): void {
@@ -142,7 +158,9 @@ export class View {
     try {
       const kept: Kept = { chosen: [...this.chosenIds], axis: this.axis, smoothing: this.smoothing };
       sessionStorage.setItem(storageKey(), JSON.stringify(kept));
-    } catch { /* A browser may refuse to store anything; then a reload forgets. */ }
+    } catch {
+      /* A browser may refuse to store anything; then a reload forgets. */
+    }
   }
 }
 

@@ -1,7 +1,17 @@
 // Runs to look at: a small table that sadam trains itself, and copies of its runs with events of our own.
 
 import { execFileSync, spawn } from "node:child_process";
-import { appendFileSync, closeSync, cpSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import {
+  appendFileSync,
+  closeSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 
 export const oddName = `<img src=x onerror=alert(1)>"'&<script>alert(1)`;
@@ -13,18 +23,52 @@ const table = "table1-quick-3-epochs/synthetic";
 
 /** A table of two methods and a control with three seeds: a second or two. */
 export function makeTable(sadam, root) {
-  execFileSync(sadam, [
-    "reproduce", "table1", "--quick", "--epochs", "3", "--seeds", "1-3", "--only", "synthetic/adamw,synthetic/sadam-k2",
-    "--controls", "matched", "--set", "data.train_images=512", "--set", "data.test_images=200", "--set", "watch.chatter=2",
-    "--set", "train.threads=1", "--root", root, "--quiet",
-  ], { stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(
+    sadam,
+    [
+      "reproduce",
+      "table1",
+      "--quick",
+      "--epochs",
+      "3",
+      "--seeds",
+      "1-3",
+      "--only",
+      "synthetic/adamw,synthetic/sadam-k2",
+      "--controls",
+      "matched",
+      "--set",
+      "data.train_images=512",
+      "--set",
+      "data.test_images=200",
+      "--set",
+      "watch.chatter=2",
+      "--set",
+      "train.threads=1",
+      "--root",
+      root,
+      "--quiet",
+    ],
+    { stdio: ["ignore", "ignore", "inherit"] },
+  );
   return { root, adamw: join(root, table, "adamw/seed-1"), sadam: join(root, table, "sadam-k2/seed-1") };
 }
 
 export const stepLine = (step, values = {}) =>
   JSON.stringify({
-    event: "step", step, epoch: 1, loss: 4 / Math.sqrt(step) + 0.2 * Math.sin(step), lr: 0.001, lgi: 0.5 + 0.4 * Math.sin(step / 7),
-    brake: 0.4, probed: true, within_noise: false, skipped: false, non_finite_probes: 0, probe_seconds: 0, ...values,
+    event: "step",
+    step,
+    epoch: 1,
+    loss: 4 / Math.sqrt(step) + 0.2 * Math.sin(step),
+    lr: 0.001,
+    lgi: 0.5 + 0.4 * Math.sin(step / 7),
+    brake: 0.4,
+    probed: true,
+    within_noise: false,
+    skipped: false,
+    non_finite_probes: 0,
+    probe_seconds: 0,
+    ...values,
   }) + "\n";
 
 /** A copy of a run, with other events if they are given. */
@@ -34,7 +78,8 @@ export function copyRun(from, to, lines) {
   if (lines === undefined) return to;
   writeFileSync(join(to, "events.jsonl"), lines);
   // They say how long the events were.
-  for (const file of ["checkpoint.pt", "checkpoint.previous.pt", "best.pt"]) rmSync(join(to, file), { force: true });
+  for (const file of ["checkpoint.pt", "checkpoint.previous.pt", "best.pt"])
+    rmSync(join(to, file), { force: true });
   return to;
 }
 
@@ -48,9 +93,10 @@ export const grow = (run, from, to) => {
 export function makeLongRun(from, to, peakAt = peakStep) {
   copyRun(from, to, "");
   const file = openSync(join(to, "events.jsonl"), "w");
-  for (let step = 1; step <= longSteps;) {
+  for (let step = 1; step <= longSteps; ) {
     let lines = "";
-    for (const end = Math.min(longSteps, step + 9999); step <= end; ++step) lines += stepLine(step, step === peakAt ? { loss: peakLoss } : {});
+    for (const end = Math.min(longSteps, step + 9999); step <= end; ++step)
+      lines += stepLine(step, step === peakAt ? { loss: peakLoss } : {});
     writeSync(file, lines);
   }
   closeSync(file);
@@ -59,13 +105,15 @@ export function makeLongRun(from, to, peakAt = peakStep) {
 /** With a line in the middle that is no event. */
 export function makeBrokenRun(from, to) {
   const lines = readFileSync(join(from, "events.jsonl"), "utf8").split("\n");
-  lines.splice(5, 0, "{\"event\": \"step\", \"step\": garb\u0007age");
+  lines.splice(5, 0, '{"event": "step", "step": garb\u0007age');
   copyRun(from, to, lines.join("\n"));
 }
 
 /** `sadam serve`, and its address once it has said it. */
 export async function serve(sadam, root, port = 0) {
-  const process_ = spawn(sadam, ["serve", root, "--port", String(port)], { stdio: ["ignore", "pipe", "inherit"] });
+  const process_ = spawn(sadam, ["serve", root, "--port", String(port)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const url = await new Promise((resolve, reject) => {
     let said = "";
     process_.stdout.on("data", (text) => {
@@ -73,8 +121,17 @@ export async function serve(sadam, root, port = 0) {
       const found = said.match(/https?:\/\/\S+/);
       if (found) resolve(found[0]);
     });
-    process_.on("exit", (code) => reject(new Error(`sadam serve ended with ${code} before it said its address: ${said}`)));
+    process_.on("exit", (code) =>
+      reject(new Error(`sadam serve ended with ${code} before it said its address: ${said}`)),
+    );
   });
   const ended = new Promise((resolve) => process_.on("exit", resolve));
-  return { url, port: Number(new URL(url).port), stop: async (signal = "SIGINT") => { process_.kill(signal); await ended; } };
+  return {
+    url,
+    port: Number(new URL(url).port),
+    stop: async (signal = "SIGINT") => {
+      process_.kill(signal);
+      await ended;
+    },
+  };
 }

@@ -8,17 +8,33 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 export async function visit(browser, address, options = {}) {
   const { lost = false, ...rest } = options; // lost: the server goes away, which the browser logs
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...rest });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    acceptDownloads: true,
+    ...rest,
+  });
   const page = await context.newPage();
   const complaints = [];
-  const isOurs = (url) => url.startsWith("data:") || url.startsWith("blob:") || url.split(/[?#]/)[0] === address.split(/[?#]/)[0] ||
+  const isOurs = (url) =>
+    url.startsWith("data:") ||
+    url.startsWith("blob:") ||
+    url.split(/[?#]/)[0] === address.split(/[?#]/)[0] ||
     (address.startsWith("http") && url.startsWith(new URL("api/", address).href));
   page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type()) && !(lost && /ERR_|Failed to load/.test(message.text()))) complaints.push(message.text());
+    if (
+      ["error", "warning"].includes(message.type()) &&
+      !(lost && /ERR_|Failed to load/.test(message.text()))
+    )
+      complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("dialog", (dialog) => { complaints.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
-  page.on("request", (request) => { if (!isOurs(request.url())) complaints.push(`request to ${request.url()}`); });
+  page.on("dialog", (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!isOurs(request.url())) complaints.push(`request to ${request.url()}`);
+  });
   await page.goto(address);
   await page.waitForSelector("h1");
   return Object.assign(page, {
@@ -38,7 +54,8 @@ export async function faults(page) {
   const { result, exceptionDetails } = await session.send("Runtime.evaluate", {
     expression: `axe.run(document, { resultTypes: ["violations"] }).then((r) => JSON.stringify(r.violations.map((v) =>
       v.id + ": " + v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + n.failureSummary.split("\\n")[1]).join(" | "))))`,
-    awaitPromise: true, returnByValue: true,
+    awaitPromise: true,
+    returnByValue: true,
   });
   assert.equal(exceptionDetails, undefined);
   return JSON.parse(result.value);
@@ -52,16 +69,24 @@ export const box = (page, group) => page.locator(`.run-list label[title="${group
 /** The numbers of a chart, as its table has them. */
 export async function numbers(page, key) {
   const figure = chart(page, key);
-  if (!(await figure.locator("details").evaluate((details) => details.open))) await figure.locator("summary").click();
+  if (!(await figure.locator("details").evaluate((details) => details.open)))
+    await figure.locator("summary").click();
   await figure.locator("tbody tr").first().waitFor();
-  return figure.locator("tbody tr").evaluateAll((rows) => rows.map((row) =>
-    Array.from(row.children, (cell) => cell.textContent.replace(/\u202f/g, "").replace("−", "-"))));
+  return figure
+    .locator("tbody tr")
+    .evaluateAll((rows) =>
+      rows.map((row) =>
+        Array.from(row.children, (cell) => cell.textContent.replace(/\u202f/g, "").replace("−", "-")),
+      ),
+    );
 }
 
 /** What a button saves. */
 export async function saved(page, key, name) {
   const waiting = page.waitForEvent("download");
-  await chart(page, key).getByRole("button", { name: `save as ${name}` }).click();
+  await chart(page, key)
+    .getByRole("button", { name: `save as ${name}` })
+    .click();
   return readFileSync(await (await waiting).path());
 }
 
