@@ -84,6 +84,7 @@ TEST_F(Page, AReportThatCannotBeMadeIsRefusedInOneSentenceAndAnEarlierOneStays) 
   is_refused(report({}, "file"), 1, at("file"));
 }
 
+#ifdef SADAM_HAVE_HTTPLIB
 TEST_F(Page, ServePrintsItsAddressAndEndsAtOnceWhenTold) {
   for (const int signal : {SIGINT, SIGTERM}) {
     Background serving({"serve", at("runs"), "--port", "0"});
@@ -125,6 +126,7 @@ TEST_F(Page, ServeRefusesWhatIsNoFolder) {
   EXPECT_EQ(run_program({"serve", at("runs"), "--port", "70000"}).status, 2);
   EXPECT_TRUE(says(run_program({"serve", at("runs"), "--port", "0", "--host", "192.0.2.1"}).err, "--host"));
 }
+#endif
 
 // Of no table, of table 1 and of table 4, two seeds each.
 class Figures : public sadam::testing::RunsTest {
