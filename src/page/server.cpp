@@ -246,12 +246,14 @@ class Server::Work {
 
   void set_up() {
     http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    http_.set_default_headers({{"Content-Security-Policy", policy_},
-                               {"X-Content-Type-Options", "nosniff"},
-                               {"Referrer-Policy", "no-referrer"},
-                               {"Cross-Origin-Opener-Policy", "same-origin"},
-                               {"Cross-Origin-Resource-Policy", "same-origin"},
-                               {"Cache-Control", "no-store"}});
+    httplib::Headers headers = {{"Content-Security-Policy", policy_},
+                                {"X-Content-Type-Options", "nosniff"},
+                                {"Referrer-Policy", "no-referrer"},
+                                {"Cross-Origin-Resource-Policy", "same-origin"},
+                                {"Cache-Control", "no-store"}};
+    // Without encryption browsers heed it on this machine alone, and complain elsewhere.
+    if (token_.empty()) headers.emplace("Cross-Origin-Opener-Policy", "same-origin");
+    http_.set_default_headers(std::move(headers));
     using Handled = httplib::Server::HandlerResponse;
     http_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       if (!may_ask(request))

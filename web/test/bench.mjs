@@ -17,7 +17,7 @@ const budgets = {
 };
 
 const [sadam] = process.argv.slice(2);
-const browser = await openBrowser();
+const browser = await openBrowser(0);
 const folder = mkdtempSync(join(tmpdir(), "sadam-page-bench-"));
 
 let tooMuch = false;
