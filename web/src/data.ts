@@ -41,6 +41,10 @@ export interface Cell {
   less_paper: number | null; // mean - paper
   less_baseline: Difference | null; // to the table's baseline, seed by seed, last epoch
   less_control: Difference | null; // to its matched control, seed by seed, last epoch
+  less_shuffled: Difference | null; // to its shuffled control
+  less_cosine: Difference | null; // to AdamW with a cosine schedule
+  seconds: number | null; // of training until it converged, mean over the seeds that did
+  paper_seconds: number | null;
   mean_brake: number | null;
   runs: string[]; // ids, in the order of their seeds
 }
