@@ -135,7 +135,9 @@ void write_figures(const Wanted& wanted, const fs::path& folder) {
     return drawn.count(fs::absolute(run.folder).lexically_normal()) > 0;
   });
   if (!runs.empty()) {
-    const auto chart = to_chart(report::compare_by_seed_if_possible(std::move(runs)));
+    const auto comparison = report::compare_by_seed_if_possible(std::move(runs));
+    base::write_file_atomically(folder / "runs.csv", to_csv(comparison));
+    const auto chart = to_chart(comparison);
     write_picture(folder / "runs.svg", chart);
     if (report::draws_pdf()) write_picture(folder / "runs.pdf", chart);
     names.emplace_back("runs");
@@ -153,10 +155,17 @@ void write_page(const ReportArguments& arguments, const Wanted& wanted, std::str
                      .runs = [&] { return wanted.runs; },
                      .attachments = wanted.folders,
                      .live = false});
-  const auto text = page::page_with(html, page::to_text(shelf.report()));
+  const auto report = shelf.report();
+  const auto text = page::page_with(html, page::to_text(report));
   base::write_file_atomically(file, text);
   std::cout << fmt::format("The report of {} is in {} ({}).\n", base::counted(wanted.runs.size(), "run"),
                            file.string(), base::memory(static_cast<std::int64_t>(text.size())));
+  std::size_t unread = 0;
+  for (const auto& run : report["runs"])
+    if (const std::string state = run["state"]; state == "damaged" || state == "unknown") ++unread;
+  if (unread > 0)
+    std::cerr << fmt::format("sadam: {} cannot be read in full: the page says why.\n",
+                             base::counted(unread, "run"));
 }
 
 void write_report(const ReportArguments& arguments) {

@@ -47,8 +47,8 @@ struct ServeArguments {
 
 void serve(const ServeArguments& arguments) {
   const auto html = page::page_or_refusal();
-  check_root(arguments.root);
-  if (!std::filesystem::exists(arguments.root))
+  std::error_code unreadable;
+  if (!std::filesystem::is_directory(arguments.root, unreadable))
     throw UsageError(
         fmt::format("there is no folder {}: name the one that the runs are in.", arguments.root.string()));
   page::Shelf shelf({.root = arguments.root.string(),

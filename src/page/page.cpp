@@ -33,7 +33,9 @@ std::string_view page_or_refusal() {
   const auto page = built_in_page();
   if (page.empty())
     throw Error(
-        "this sadam was built without its page: install Node.js 18 or later with npm, and build it again.");
+        "this sadam was built without its page: install Node.js 18 or later, let npm reach its packages, and "
+        "build "
+        "it again.");
   return page;
 }
 

@@ -14,7 +14,7 @@ struct ServerOptions {
   std::string host = "127.0.0.1";
   int port = 8080;  ///< 0: any that is free
   /// How long a request may take to arrive, and its answer to be taken.
-  std::chrono::milliseconds patience{5000};
+  std::chrono::milliseconds patience{2000};
 };
 
 /// Whether only this machine can reach it.

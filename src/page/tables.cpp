@@ -120,12 +120,16 @@ class TableWriter {
   }
 
   Json cell(const Group& group) {
-    const auto result = result_of(plan_.table, group, std::nullopt);
-    const bool is_method = group.control == Control::none;
-    auto less_baseline = is_method ? difference_json(group, baseline_for(group)) : Json();
-    auto less_control =
-        is_method ? difference_json(group, find(group.column, group.row, Control::matched)) : Json();
-    for (const auto* difference : {&less_baseline, &less_control})
+    const auto result =
+        result_of(plan_.table, group, convergence_target(plan_.table, read_.groups, group.column));
+    const auto less = [&](const Group* other) {
+      return group.control == Control::none ? difference_json(group, other) : Json();
+    };
+    auto less_baseline = less(baseline_for(group));
+    auto less_control = less(find(group.column, group.row, Control::matched));
+    auto less_shuffled = less(find(group.column, group.row, Control::shuffled));
+    auto less_cosine = less(find(group.column, plan_.table.rows.size(), Control::cosine));
+    for (const auto* difference : {&less_baseline, &less_control, &less_shuffled, &less_cosine})
       if (!difference->is_null() && !(*difference)["half_width"].is_null()) ++comparisons_;
     const auto finished = std::count_if(group.runs.begin(), group.runs.end(), [](const RunSummary& run) {
       return run.state == report::RunState::finished;
@@ -144,6 +148,10 @@ class TableWriter {
                                : Json()},
             {"less_baseline", std::move(less_baseline)},
             {"less_control", std::move(less_control)},
+            {"less_shuffled", std::move(less_shuffled)},
+            {"less_cosine", std::move(less_cosine)},
+            {"seconds", mean_json(result.convergence_seconds)},
+            {"paper_seconds", number_or_null(result.paper_seconds)},
             {"mean_brake", mean_json(result.brake)},
             {"runs", runs}};
   }

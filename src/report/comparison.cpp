@@ -24,15 +24,29 @@
 namespace sadam::report {
 namespace {
 
+// Of a run that cannot be read, its name is all that is known: "row/seed-42" is the same for all seeds but
+// for the 42 at its end.
+void forget_seed_in_name(train::ControlRecipe& control, std::int64_t seed) {
+  auto name = std::filesystem::path(control.run).lexically_normal().string();
+  const auto number = std::to_string(seed);
+  if (!name.ends_with("seed-" + number)) return;  // the run stays by itself
+  name.resize(name.size() - number.size());
+  control.run = name;
+  control.brake = 1;
+}
+
 train::Recipe without_seed(train::Recipe recipe) {
-  recipe.seed = 0;
+  const auto seed = std::exchange(recipe.seed, 0);
   recipe.title.clear();
   auto& control = recipe.control;
   const auto kind = train::control_of(recipe);
   if (kind != train::Control::matched && kind != train::Control::shuffled) return recipe;
   const auto file = train::RunPaths{control.run}.recipe();
   std::error_code gone;
-  if (!std::filesystem::is_regular_file(file, gone)) return recipe;  // and no pipe, which would be waited for
+  if (!std::filesystem::is_regular_file(file, gone)) {  // and no pipe, which would be waited for
+    forget_seed_in_name(control, seed);
+    return recipe;
+  }
   try {
     train::RecipeSource source;
     source.add_file(file);
@@ -42,7 +56,7 @@ train::Recipe without_seed(train::Recipe recipe) {
     control.run = train::to_toml(without_seed(std::move(controlled)));
     control.brake = 1;
   } catch (const Error&) {
-    // The S-Adam run is gone: its name is all that is known, and the run stays by itself.
+    forget_seed_in_name(control, seed);
   }
   return recipe;
 }

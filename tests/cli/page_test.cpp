@@ -122,7 +122,8 @@ TEST_F(Page, ServeRefusesWhatIsNoFolder) {
   const auto missing = run_program({"serve", at("nowhere"), "--port", "0"});
   EXPECT_EQ(missing.status, 2);
   EXPECT_TRUE(says(missing.err, "there is no folder " + at("nowhere")));
-  EXPECT_EQ(run_program({"serve", at("file"), "--port", "0"}).status, 1);
+  EXPECT_TRUE(
+      says(run_program({"serve", at("file"), "--port", "0"}).err, "there is no folder " + at("file")));
   EXPECT_EQ(run_program({"serve", at("runs"), "--port", "70000"}).status, 2);
   EXPECT_TRUE(says(run_program({"serve", at("runs"), "--port", "0", "--host", "192.0.2.1"}).err, "--host"));
 }
@@ -172,6 +173,7 @@ TEST_F(Figures, AreOfTheRunsThatWereAskedFor) {
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_FALSE(std::filesystem::exists(at("figures/table1.svg")));
   EXPECT_TRUE(says(text_of_file(at("figures/runs.svg")), "test accuracy"));
+  EXPECT_TRUE(says(text_of_file(at("figures/runs.csv")), "accuracy,2,50"));
 }
 
 TEST_F(Figures, OfRunsThatCannotBeDrawnAreRefused) {
