@@ -114,7 +114,8 @@ void Engine::evaluate_probes(const Problem& problem, const Request& request, Att
   round.rounding = attempt.base_rounding;
   if (ranks_.split_probes()) numbers_->probed(round.first_probe, round.probes).zero_();
   if (!round.has_base || knows_skip(round)) round.probes = 0;
-  if (ranks_.is_idle(request)) return;
+  const bool is_idle = ranks_.is_idle(request);
+  if (is_idle && !plan.wants_slopes()) return;
 
   const bool side_by_side = lanes.lanes.front().stream.has_value();
   bool is_checked_now = is_checked(problem);
@@ -133,11 +134,13 @@ void Engine::evaluate_probes(const Problem& problem, const Request& request, Att
     };
     const ProbeScope scope(*backend_, lane, lanes.in_place, items_, groups, replay);
     move(scope.target());
-    const auto loss = scope.evaluate(request.probed());
-    note(loss, numbers_->probed(slot));
-    round.rounding = std::max(round.rounding, rounding_of(loss));
-    refuse_constant(request, attempt, loss);
-    if (!std::exchange(is_checked_now, true)) check_swap(request, attempt, scope, slot, move);
+    if (!is_idle) {
+      const auto loss = scope.evaluate(request.probed());
+      note(loss, numbers_->probed(slot));
+      round.rounding = std::max(round.rounding, rounding_of(loss));
+      refuse_constant(request, attempt, loss);
+      if (!std::exchange(is_checked_now, true)) check_swap(request, attempt, scope, slot, move);
+    }
     if (plan.wants_slopes() && !plan.is_along_step() && !side_by_side) passes().add_slope(plan, u, slot);
   }
   if (plan.wants_slopes() && !plan.is_along_step() && side_by_side)  // beside the probes

@@ -20,27 +20,32 @@ at::TensorOptions doubles_on(at::Device device) {
   return at::TensorOptions().dtype(at::kDouble).device(device);
 }
 
-/// Gradients of one type, one after the other: what is sent at once.
-struct Bucket {
-  static constexpr std::int64_t kBytes = 32 << 20;  // or one gradient, if that is larger
-  std::vector<std::size_t> items;
-  at::Tensor sum;
-};
+/// Every message begins with how many ranks have failed, and which, if it is one.
+constexpr std::int64_t kFailed = 0;
+constexpr std::int64_t kWhich = 1;
+constexpr std::int64_t kHead = 2;
 
-/// The same on every rank, whichever gradients are there.
-std::vector<Bucket> buckets_of(const Items& items) {
-  std::vector<Bucket> buckets;
+/// And so many numbers more.
+at::Tensor head_of(std::int64_t numbers, at::Device device) {
+  return at::zeros({kHead + numbers}, doubles_on(device));
+}
+
+/// Which gradients are sent together, as one: of one type, so many bytes or one gradient. The same on every
+/// rank, whichever gradients are there.
+std::vector<std::vector<std::size_t>> buckets_of(const Items& items) {
+  constexpr std::int64_t kBytes = 32 << 20;
+  std::vector<std::vector<std::size_t>> buckets;
   for (const auto type : {at::kFloat, at::kDouble}) {
-    std::int64_t bytes = Bucket::kBytes;
+    std::int64_t bytes = kBytes;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const auto& parameter = items[i].parameter;
       if (parameter.scalar_type() != type || parameter.numel() == 0) continue;
       const auto more = static_cast<std::int64_t>(parameter.nbytes());
-      if (bytes + more > Bucket::kBytes) {
+      if (bytes + more > kBytes) {
         buckets.emplace_back();
         bytes = 0;
       }
-      buckets.back().items.push_back(i);
+      buckets.back().push_back(i);
       bytes += more;
     }
   }
@@ -135,37 +140,30 @@ void Ranks::join(std::shared_ptr<ProcessGroup> group, const GroupOptions& option
   compare_again();
 }
 
-/// This rank's part of the batch: 0 where it has nothing.
-double Ranks::weight_of(const Request& request) const {
-  return split_batch() ? static_cast<double>(request.examples) : 1;
-}
-
-void Ranks::exchange(std::vector<at::Tensor> tensors, at::Device device,
-                     const std::exception_ptr& failure) const {
-  // How many ranks have failed, and which, if it is one.
-  auto failed = at::zeros({2}, doubles_on(device));
+void Ranks::exchange(std::vector<at::Tensor> message, const std::exception_ptr& failure) const {
+  auto& head = message.front();
   if (failure) {
-    failed.narrow(0, 0, 1).fill_(1);
-    failed.narrow(0, 1, 1).fill_(group_->rank());
+    head.narrow(0, kFailed, 1).fill_(1);
+    head.narrow(0, kWhich, 1).fill_(group_->rank());
   }
-  tensors.push_back(failed);
   try {
-    group_->sum(tensors);
+    group_->sum(message);
   } catch (const std::exception&) {
     if (!failure) throw;  // else that came first
   }
   if (failure) std::rethrow_exception(failure);
-  const auto said = failed.cpu();
-  const auto count = static_cast<std::int64_t>(said[0].item<double>());
+  const auto said = head.narrow(0, 0, kHead).cpu();
+  const auto count = static_cast<std::int64_t>(said[kFailed].item<double>());
   if (count == 0) return;
-  const auto who = count == 1 ? "rank " + std::to_string(static_cast<std::int64_t>(said[1].item<double>()))
-                              : std::to_string(count) + " ranks";
+  const auto who = count == 1
+                       ? "rank " + std::to_string(static_cast<std::int64_t>(said[kWhich].item<double>()))
+                       : std::to_string(count) + " ranks";
   throw Error(who + " of " + std::to_string(group_->size()) +
               " failed in this step, so no rank takes it: look at what is thrown there.");
 }
 
 void Ranks::agree(const std::exception_ptr& failure) const {
-  if (are_several()) exchange({}, at::kCPU, failure);
+  if (are_several()) exchange({head_of(0, at::kCPU)}, failure);
 }
 
 at::Tensor Ranks::average_gradients(const Problem& problem, const Request& request, const at::Tensor& loss,
@@ -173,96 +171,94 @@ at::Tensor Ranks::average_gradients(const Problem& problem, const Request& reque
   if (!are_several()) return loss;
   const at::NoGradGuard no_grad;
   const auto device = problem.parameters.front().device();
-  if (split_probes()) return exchange({}, device, failure), loss;
+  if (split_probes()) return exchange({head_of(0, device)}, failure), loss;
 
-  // A rank that has failed or has no examples sends zeros, for the others wait for as much as ever.
+  // Weight, losses, their sum, who has a gradient. A rank that has failed or has no examples sends zeros, for
+  // the others wait for as much as ever.
   const auto& items = problem.items;
-  const auto count = static_cast<std::int64_t>(items.size());
-  const double weight = failure ? 0 : weight_of(request);
-  auto head = at::zeros({3 + count}, doubles_on(device));  // weight, losses, their sum, who has a gradient
-  auto buckets = buckets_of(items);
-  std::vector<at::Tensor> sent{head};
+  const double weight = failure ? 0 : static_cast<double>(request.examples);
+  const auto head = head_of(3 + static_cast<std::int64_t>(items.size()), device);
+  const auto numbers = head.narrow(0, kHead, head.numel() - kHead);
   if (weight > 0) {
-    head.narrow(0, 0, 1).fill_(weight);
-    if (loss.defined()) {
-      head.narrow(0, 1, 1).fill_(1);
-      head.narrow(0, 2, 1).copy_(loss.reshape({1})).mul_(weight);
-    }
-    for (std::int64_t i = 0; i < count; ++i)
-      if (items[static_cast<std::size_t>(i)].is_trained()) head.narrow(0, 3 + i, 1).fill_(1);
+    auto said = at::zeros({numbers.numel()}, at::kDouble);
+    auto* const say = said.data_ptr<double>();
+    say[0] = weight;
+    say[1] = loss.defined() ? 1 : 0;
+    for (std::size_t i = 0; i < items.size(); ++i) say[3 + i] = items[i].is_trained() ? 1 : 0;
+    numbers.copy_(said);
+    if (loss.defined()) numbers.narrow(0, 2, 1).copy_(loss.reshape({1})).mul_(weight);
   }
-  for (auto& bucket : buckets) {
+  std::vector<at::Tensor> message{head};
+  const auto buckets = buckets_of(items);
+  for (const auto& bucket : buckets) {
     std::vector<at::Tensor> pieces;
-    for (const auto i : bucket.items) {
+    for (const auto i : bucket) {
       const auto& parameter = items[i].parameter;
       pieces.push_back(weight > 0 && items[i].is_trained()
                            ? items[i].gradient().reshape({-1})
                            : at::zeros({parameter.numel()}, parameter.options().requires_grad(false)));
     }
-    bucket.sum = at::cat(pieces);
-    if (weight != 1) bucket.sum.mul_(weight);
-    sent.push_back(bucket.sum);
+    message.push_back(at::cat(pieces));
+    if (weight != 1) message.back().mul_(weight);
   }
-  exchange(sent, device, failure);
+  exchange(message, failure);
 
-  const auto found = head.cpu();
+  const auto found = numbers.cpu();
   const auto* const of = found.data_ptr<double>();
   const double total = of[0];
   if (total == 0)
     throw Error(request.caller + ": no rank has an example: leave out a batch that is empty on all of them.");
-  for (auto& bucket : buckets) {
-    bucket.sum.div_(total);
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    const auto& mean = message[1 + b].div_(total);
     std::int64_t at = 0;
-    for (const auto i : bucket.items) {
+    for (const auto i : buckets[b]) {
       const auto& parameter = items[i].parameter;
-      const auto average = bucket.sum.narrow(0, at, parameter.numel()).view(parameter.sizes());
+      const auto piece = mean.narrow(0, at, parameter.numel()).view(parameter.sizes());
       at += parameter.numel();
       if (of[3 + i] == 0) continue;
       if (!items[i].is_trained()) parameter.mutable_grad() = at::empty_like(parameter);
-      parameter.mutable_grad().copy_(average);
+      parameter.mutable_grad().copy_(piece);
     }
   }
-  if (of[1] == 0) return loss;
-  return at::scalar_tensor(of[2] / total, doubles_on(device));
+  return of[1] == 0 ? loss : at::scalar_tensor(of[2] / total, doubles_on(device));
 }
 
 at::Tensor Ranks::average_loss(const Request& request, const at::Tensor& loss, at::Device device) const {
   if (!split_batch() || !loss.defined()) return loss;
   const at::NoGradGuard no_grad;
-  const double weight = weight_of(request);
-  auto sums = at::zeros({2}, doubles_on(device));
-  sums.narrow(0, 0, 1).fill_(1);
-  sums.narrow(0, 1, 1).copy_(loss.reshape({1}));
-  sums.mul_(weight);
-  exchange({sums}, device, nullptr);
-  return sums[1] / sums[0];
+  const auto head = head_of(2, device);
+  head[kHead].fill_(1);
+  head[kHead + 1].copy_(loss.reshape({}));
+  head.mul_(static_cast<double>(request.examples));
+  exchange({head}, nullptr);
+  return head[kHead + 1] / head[kHead];
 }
 
 void Ranks::share_probes(const Numbers& numbers, const Request& request, std::int64_t first,
                          std::int64_t count, bool with_base, const std::exception_ptr& failure) const {
   if (!are_several()) return;
   const at::NoGradGuard no_grad;
+  const auto device = numbers.device();
   const auto losses = numbers.probed(first, count);
   if (split_probes()) {
     const auto slopes = numbers.slopes().narrow(0, first, count);
-    const auto gathered = at::cat({losses, slopes});  // what others evaluated is 0 here
-    exchange({gathered}, numbers.device(), failure);
-    losses.copy_(gathered.narrow(0, 0, count));
-    slopes.copy_(gathered.narrow(0, count, count));
+    const auto gathered = at::cat({head_of(0, device), losses, slopes});  // others' are 0 here
+    exchange({gathered}, failure);
+    losses.copy_(gathered.narrow(0, kHead, count));
+    slopes.copy_(gathered.narrow(0, kHead + count, count));
     return;
   }
-  auto sums = at::zeros({2 + count}, doubles_on(numbers.device()));  // weight, f(w), probes
-  const double weight = weight_of(request);
-  if (weight > 0 && !failure) {
-    sums.narrow(0, 0, 1).fill_(1);
-    if (with_base) sums.narrow(0, 1, 1).copy_(numbers.base().reshape({1}));
-    sums.narrow(0, 2, count).copy_(losses);
-    sums.mul_(weight);
+  const auto head = head_of(2 + count, device);  // weight, f(w), probes
+  if (request.examples > 0 && !failure) {
+    head[kHead].fill_(1);
+    if (with_base) head[kHead + 1].copy_(numbers.base());
+    head.narrow(0, kHead + 2, count).copy_(losses);
+    head.mul_(static_cast<double>(request.examples));
   }
-  exchange({sums}, numbers.device(), failure);
-  sums.div_(sums[0].clone());
-  if (with_base) numbers.base().copy_(sums[1]);
-  losses.copy_(sums.narrow(0, 2, count));
+  exchange({head}, failure);
+  const auto means = head / head[kHead];
+  if (with_base) numbers.base().copy_(means[kHead + 1]);
+  losses.copy_(means.narrow(0, kHead + 2, count));
 }
 
 void Ranks::compare(const Problem& problem, std::int64_t step, bool with_gradients) {

@@ -65,9 +65,8 @@ class Ranks {
   void compare_again() { has_compared_ = {}; }
 
  private:
-  double weight_of(const Request& request) const;
-  /// Sums the tensors, and what is said of this rank with them.
-  void exchange(std::vector<at::Tensor> tensors, at::Device device, const std::exception_ptr& failure) const;
+  /// Sums the tensors over the ranks. The first has room for what is said of failures.
+  void exchange(std::vector<at::Tensor> message, const std::exception_ptr& failure) const;
 
   std::shared_ptr<ProcessGroup> group_;
   GroupOptions options_;
