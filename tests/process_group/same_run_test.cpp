@@ -100,7 +100,7 @@ struct Kind {
   double dropout = 0;
   int steps = 50;
 };
-const Kind kShortAndNoisy{torch::kFloat, 0.3, 15};
+const Kind kShortAndNoisy{torch::kFloat, 0.3, 8};
 
 /// Of each way: a row for each step, of the weights, loss, ρ and brake after it.
 Tensors trajectories(const std::vector<Way>& ways, const Group& group, const Parts& parts,
