@@ -9,10 +9,9 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
 #include <functional>
-#include <mutex>
+#include <future>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -115,7 +114,7 @@ class GlooGroup : public ProcessGroup {
  private:
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-  static std::string key(const char* what, int rank) { return "sadam/" + (what + std::to_string(rank)); }
+  static std::string key(const char* what, int rank) { return std::string(what) + std::to_string(rank); }
 
   /// Waits until every rank has come to the store.
   void meet() {
@@ -161,8 +160,8 @@ class GlooGroup : public ProcessGroup {
       if (!sent[i].is_alias_of(tensors[i])) tensors[i].detach().copy_(sent[i]);
   }
 
-  /// Those beside a rank that died notice it at once. The rest learn it from the notes that those leave.
-  void wait_for(c10d::Work& work) {
+  /// Those beside a rank that died notice it at once. The rest learn it from the note that those leave.
+  void wait_for(c10d::Work& work) const {
     while (true) {
       try {
         work.wait(kGlance);
@@ -170,59 +169,54 @@ class GlooGroup : public ProcessGroup {
       } catch (const std::exception&) {
         if (work.isCompleted()) throw;
       }
-      const auto silent = without_note(/*leaves_one=*/false, milliseconds(0));
-      if (silent && static_cast<int>(silent->size()) < size_) throw Error("another rank gave up");
+      const auto is_noted = ask<bool>(kGlance, [](c10d::Store& store) { return store.check({kGaveUp}); });
+      if (is_noted.value_or(false)) throw Error("another rank gave up");
     }
   }
 
   /// Whoever gives up leaves a note in the store; those who have left none after a moment are dead, stopped,
   /// or not yet here.
-  std::string why(const std::exception& error) {
-    const auto silent = without_note(/*leaves_one=*/true, kPatience).value_or(std::vector<int>{0});
+  std::string why(const std::exception& error) const {
+    const auto silent =
+        ask<std::vector<int>>(kPatience + kGlance, [rank = rank_, size = size_](c10d::Store& store) {
+          store.set(kGaveUp, {1});
+          store.set(key(kGaveUp, rank), {1});
+          const auto until = Clock::now() + kPatience;
+          while (true) {
+            std::vector<int> missing;
+            for (int r = 0; r < size; ++r)
+              if (!store.check({key(kGaveUp, r)})) missing.push_back(r);
+            if (missing.empty() || Clock::now() >= until) return missing;
+            std::this_thread::sleep_for(milliseconds(20));
+          }
+        });
+    const auto me = "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " gave up, ";
     const auto reason = " (" + first_line(error) + "): look at what that process says, and start all again.";
-    if (silent.empty())
-      return "rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
-             " gave up, as all the others did" + reason;
-    return "rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
-           " gave up, because nothing is heard of " + names_of(silent) + reason;
+    if (!silent) return me + "because nothing is heard of rank 0" + reason;  // which keeps the store
+    if (silent->empty()) return me + "as all the others did" + reason;
+    return me + "because nothing is heard of " + names_of(*silent) + reason;
   }
 
-  /// The ranks that have left no note, asked until all have or the time is up. None: the store, which rank 0
-  /// keeps, does not answer. A process that is stopped keeps whoever asks it waiting for ever: so a thread
-  /// asks, which may be left behind.
-  std::optional<std::vector<int>> without_note(bool leaves_one, milliseconds patience) const {
-    struct Answer {
-      std::mutex mutex;
-      std::condition_variable changed;
-      bool is_there = false;
-      std::optional<std::vector<int>> silent;
-    };
-    const auto answer = std::make_shared<Answer>();
-    std::thread([answer, leaves_one, patience, store = store_, rank = rank_, size = size_] {
-      std::optional<std::vector<int>> silent;
+  /// What the store answers in this time, if it does. A process that is stopped keeps whoever asks it waiting
+  /// for ever: so a thread asks, which may be left behind.
+  template <class Answer, class Question>
+  std::optional<Answer> ask(milliseconds limit, const Question& question) const {
+    const auto promise = std::make_shared<std::promise<std::optional<Answer>>>();
+    auto answer = promise->get_future();
+    std::thread([promise, question, store = store_] {
+      std::optional<Answer> found;
       try {
-        if (leaves_one) store->set(key("gave up", rank), {1});
-        const auto until = Clock::now() + patience;
-        while (true) {
-          silent.emplace();
-          for (int r = 0; r < size; ++r)
-            if (!store->check({key("gave up", r)})) silent->push_back(r);
-          if (silent->empty() || Clock::now() >= until) break;
-          std::this_thread::sleep_for(milliseconds(20));
-        }
+        found = question(*store);
       } catch (const std::exception&) {
-        silent.reset();
+        // no answer either
       }
-      const std::lock_guard lock(answer->mutex);
-      answer->silent = silent;
-      answer->is_there = true;
-      answer->changed.notify_all();
+      promise->set_value(std::move(found));
     }).detach();
-    std::unique_lock lock(answer->mutex);
-    answer->changed.wait_for(lock, patience + kGlance, [&] { return answer->is_there; });
-    return answer->silent;
+    if (answer.wait_for(limit) != std::future_status::ready) return std::nullopt;
+    return answer.get();
   }
 
+  static constexpr const char* kGaveUp = "gave up";
   static constexpr milliseconds kGlance{1000};    // between looks at the others' notes
   static constexpr milliseconds kPatience{3000};  // for their notes
 

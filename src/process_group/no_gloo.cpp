@@ -1,6 +1,5 @@
 // Stands in for gloo.cpp where torch's Gloo, or its headers, are not there.
 #include <sadam/process_group.h>
-#include <torch/csrc/distributed/c10d/Store.hpp>
 
 namespace sadam {
 namespace {

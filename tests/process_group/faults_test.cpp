@@ -35,21 +35,23 @@ struct Training {
 /// The rank that errs in these tests.
 bool is_bad(const Group& group) { return group->rank() == 1; }
 
-/// In step 2 of 4 the bad rank's closure goes through `what`. Returns the weights after each step, and
-/// counts.
+/// In step 2 of 4 the bad rank's closure goes through `what`; in step 3 that rank has no examples, and must
+/// forget what it saw. Returns the weights after each step, and counts.
 Tensors with_bad_evaluation(const Group& group,
                             const std::function<torch::Tensor(torch::Tensor, bool)>& what) {
   Training training(group);
   auto& optimizer = training.optimizer;
   Tensors result;
-  int evaluation = 0;
   for (int s = 0; s < 4; ++s) {
-    evaluation = 0;
-    optimizer.step([&] {
+    int evaluation = 0;
+    StepRequest request;
+    request.parts = {[&] {
       const auto loss = training.loss();
       const bool is_base = evaluation++ == 0;
       return s == 2 && is_bad(group) ? what(loss, is_base) : loss;
-    });
+    }};
+    request.examples = s == 3 && is_bad(group) ? 0 : 1;
+    optimizer.step(request);
     result.push_back(training.weights());
   }
   for (const auto count : {optimizer.totals().skipped, optimizer.totals().non_finite_probes})
@@ -212,7 +214,7 @@ TEST(RankFaults, FreshNoiseAndSharedProbesAreRefused) {
 
 /// One rank of three ends in the middle of a step; the others must say so in time.
 void expect_named(int bad, int signal) {
-  constexpr std::chrono::seconds kTimeout(3);
+  constexpr std::chrono::seconds kTimeout(2);
   const auto began = std::chrono::steady_clock::now();
   const auto ranks = on_ranks(
       3,
