@@ -8,6 +8,17 @@ sadam_settle_cuda()
 find_package(hwy CONFIG REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
+# Groups of processes. Gloo's headers must be those that this libtorch was built with: they lie beside its own.
+find_path(SADAM_GLOO_HEADERS gloo/rendezvous/store.h PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
+find_path(SADAM_C10D_GLOO_HEADERS torch/csrc/distributed/c10d/ProcessGroupGloo.hpp PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
+mark_as_advanced(SADAM_GLOO_HEADERS SADAM_C10D_GLOO_HEADERS)
+set(SADAM_HAVE_GLOO OFF)
+if(SADAM_GLOO_HEADERS AND SADAM_C10D_GLOO_HEADERS)
+  set(SADAM_HAVE_GLOO ON)
+else()
+  message(NOTICE "sadam: Gloo's headers were not found beside libtorch's (Debian: libgloo-dev), so processes cannot train together on CPUs.")
+endif()
+
 if(SADAM_BUILD_PROGRAM)
   include(Program)
   if(sadam_missing)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sadam/error.h>
+#include <sadam/process_group.h>
 #include <sadam/step_summary.h>
 #include <torch/nn/pimpl.h>
 #include <torch/optim/optimizer.h>
@@ -48,6 +49,9 @@ struct StepRequest {
   std::function<void()> before_update;
   /// A brake of the caller's instead of probes, for all groups; `SAdam` only.
   std::optional<double> brake;
+  /// With a process group that splits the batch: how many of its examples this rank has, its weight in all
+  /// averages. A rank with 0 does not call its closures. 1 on every rank: equal parts.
+  std::int64_t examples = 1;
 };
 
 /// A torch optimizer whose `step(closure)` takes a closure that returns the loss and does nothing else: the
@@ -82,6 +86,15 @@ class Optimizer : public torch::optim::Optimizer {
   /// Lets go of the gradients, with every libtorch: a parameter that a step does not use is then left alone.
   /// False: sets them to zero.
   void zero_grad(bool set_to_none = true);
+
+  /// From now on this optimizer is one of several, one on each rank of the group (null: alone again). Steps
+  /// are those of the whole batch: gradients and losses are averaged over the ranks, so that all have the
+  /// same ρ, brake and weights, to the bit, and skip together. What a closure throws on one rank is thrown
+  /// there, and an `Error` on all others; no rank takes the step then. (docs/processes.md)
+  void join(std::shared_ptr<ProcessGroup> group, const GroupOptions& options = {});
+  /// In loops that call backward themselves: the mean of the ranks' gradients, between backward and whatever
+  /// reads them. Alone, it does nothing.
+  void average_gradients();
 
   /// With a closure: clears gradients, evaluates, calls backward, updates, and returns the loss. Without one:
   /// updates from the gradients as they are, and returns an undefined tensor.

@@ -9,6 +9,7 @@
 #include <sadam/graphed_step.h>
 #include <sadam/optimizer.h>
 #include <sadam/probe_model.h>
+#include <sadam/process_group.h>
 #include <sadam/prox_sgd.h>
 #include <sadam/s_adam.h>
 #include <sadam/step_summary.h>

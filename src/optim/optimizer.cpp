@@ -143,6 +143,9 @@ torch::Tensor Optimizer::step(const StepRequest& request) {
   wanted.parts = request.parts;
   wanted.probe_parts = request.probe_parts;
   wanted.before_update = request.before_update;
+  wanted.examples = request.examples;
+  if (request.examples < 0)
+    throw Error(std::string(name()) + "::step: the number of examples is negative: give 0 or more.");
   if (request.parts.empty())
     throw Error(std::string(name()) +
                 "::step: the request has no parts: give it closures that return the loss.");
@@ -156,6 +159,12 @@ torch::Tensor Optimizer::step(const StepRequest& request) {
   }
   return run(wanted);
 }
+
+void Optimizer::join(std::shared_ptr<ProcessGroup> group, const GroupOptions& options) {
+  engine().ranks().join(std::move(group), options);
+}
+
+void Optimizer::average_gradients() { engine().average_gradients(problem()); }
 
 void Optimizer::after_step() const {
   for (const auto& group : param_groups())

@@ -106,7 +106,11 @@ bool Engine::knows_skip(const kernels::Round& round) const {
 
 /// Computed from weights, a loss is no finer than they are.
 double Engine::rounding_of(const at::Tensor& loss) const {
-  double rounding = step::rounding_of(loss.scalar_type());
+  return std::max(step::rounding_of(loss.scalar_type()), rounding_of_weights());
+}
+
+double Engine::rounding_of_weights() const {
+  double rounding = 0;
   for (const auto& item : items_)
     rounding = std::max(rounding, step::rounding_of(item.parameter.scalar_type()));
   return rounding;
@@ -114,7 +118,7 @@ double Engine::rounding_of(const at::Tensor& loss) const {
 
 bool Engine::is_due(const Problem& problem, GroupRange groups) const {
   if (!problem.plan) return false;
-  if ((totals_.steps + totals_.skipped + begun_ - refreshed_) % problem.plan->interval != 0) return false;
+  if (steps_begun() % problem.plan->interval != 0) return false;
   if (problem.plan->monitor) return true;
   return std::any_of(problem.rules.begin() + groups.first, problem.rules.begin() + groups.end,
                      [](const kernels::GroupRule& rule) { return rule.damping != 0; });
@@ -197,6 +201,7 @@ void Engine::restore(const Totals& totals, std::vector<kernels::GroupMemory> mem
   memory_ = std::move(memory);
   begun_ = refreshed_ = taken_ = 0;
   open_ = false;
+  ranks_.compare_again();
   ++layout_;
 }
 

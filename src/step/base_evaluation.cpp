@@ -50,6 +50,7 @@ void check_base_loss(const at::Tensor& loss, at::Device device, const std::strin
 /// start from where it starts, unless they need what it leaves.
 void Engine::evaluate_base(const Problem& problem, const Request& request, Attempt& attempt) {
   attempt.clear_gradients();
+  if (ranks_.is_idle(request)) return;
   attempt.fork.mark();
   auto& draws = attempt.before.draws;
   const bool is_probed = request.brakes.empty() && is_due(problem, problem.all_groups());
@@ -81,6 +82,16 @@ void Engine::evaluate_base(const Problem& problem, const Request& request, Attem
 void Engine::evaluate_uphill(const Problem& problem, const Request& request, Attempt& attempt) {
   if (!problem.gradient.is_uphill()) return;
   if (backend_->knows_skip(numbers_->state(), /*has_loss=*/true, /*has_base=*/false)) return;
+  at::Tensor uphill;
+  const auto failure = ranks_.failure_of([&] { uphill = differentiate_uphill(problem, request, attempt); });
+  note(ranks_.average_gradients(problem, request, uphill, failure), numbers_->base());
+  attempt.has_base = true;
+  look_at_gradients_again(problem, request);
+}
+
+/// Leaves this rank's gradient there, and returns its loss.
+at::Tensor Engine::differentiate_uphill(const Problem& problem, const Request& request, Attempt& attempt) {
+  if (ranks_.is_idle(request)) return attempt.clear_gradients(), at::Tensor();
   const auto& draws = attempt.before.draws;
   attempt.before.draws.rest_here();
   note(attempt.loss, numbers_->base());
@@ -89,18 +100,16 @@ void Engine::evaluate_uphill(const Problem& problem, const Request& request, Att
     if (precision.was_reduced()) evaluate_unmoved(request, attempt, /*is_shared=*/true, numbers_->base());
     check_base(request, attempt);
   }
+  at::Tensor loss;
   {
     const ProbeScope scope(*backend_, lanes_for(request).take(), /*in_place=*/true, items_,
                            problem.all_groups(), &attempt.before);
     passes().ascend(problem.gradient, scope.target());
     attempt.clear_gradients();
-    scope.show([&] {
-      note(differentiate(problem, request, attempt, [&] { draws.check_replay(); }), numbers_->base());
-    });
+    scope.show([&] { loss = differentiate(problem, request, attempt, [&] { draws.check_replay(); }); });
   }
   draws.after_probes();
-  attempt.has_base = true;
-  look_at_gradients_again(problem, request);
+  return loss;
 }
 
 /// Evaluates the parts with gradients and differentiates each. Returns their sum.

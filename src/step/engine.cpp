@@ -24,27 +24,35 @@ at::Tensor Engine::step(const Problem& problem, const Request& request) {
   begun_state_.reset();
   open_ = false;
   const c10::DeviceGuard guard(device_);
+  ranks_.compare(problem, steps_begun());
   Attempt attempt(problem, *backend_, lanes_for(request), device_);
-  evaluate_base(problem, request, attempt);  // f(w) and g = ∇f(w)
-  check_gradients(problem);
-  start(problem, request, attempt.loss);
+  const auto failure = ranks_.failure_of([&] {
+    evaluate_base(problem, request, attempt);  // f(w) and g = ∇f(w)
+    check_gradients(problem);
+  });
+  const auto loss = ranks_.average_gradients(problem, request, attempt.loss, failure);
+  start(problem, request, loss);
   passes().count_non_finite_gradients();
   evaluate_uphill(problem, request, attempt);  // SAM: g = ∇f(w + r·g/‖g‖)
-  for (auto& round : rounds_of(problem, request, attempt.loss)) {
+  for (auto& round : rounds_of(problem, request, loss)) {
     run_probes(problem, request, attempt, round);  // f(w + δuᵢ)
     if (request.rehearsal) continue;               // all of it is put back
     if (round.opens && request.before_update && !knows_skip(round)) {
-      request.before_update();
-      look_at_gradients_again(problem, request);
+      ranks_.agree(ranks_.failure_of([&] {
+        request.before_update();
+        look_at_gradients_again(problem, request);
+      }));
     }
     finish(request, round);  // Dᵢ, ρ, e^{−λρ}; whether the step is skipped
     update(problem, round);  // m, v, w
   }
-  if (attempt.has_base) is_checked(problem) = true;
+  if (attempt.has_base && !ranks_.is_idle(request)) is_checked(problem) = true;
   if (request.rehearsal) return attempt.loss;
   put_buffers_back_if_skipped(attempt.before);
   attempt.is_over = true;
-  return attempt.loss;
+  if (!ranks_.split_batch()) return attempt.loss;
+  return loss.to(attempt.loss.defined() ? attempt.loss.scalar_type()
+                                        : problem.parameters.front().scalar_type());
 }
 
 /// All rounds of a step. Groups take turns where the plan says so; the interval is counted here.
@@ -77,10 +85,19 @@ std::vector<kernels::Round> Engine::rounds_of(const Problem& problem, const Requ
   return rounds;
 }
 
-/// Evaluates the loss at w + δuᵢ for i = 1 … k, in full precision. If the step is known to be skipped,
-/// nothing is probed.
+/// The losses at w + δuᵢ for i = 1 … k, of all ranks where there are several.
 void Engine::run_probes(const Problem& problem, const Request& request, Attempt& attempt,
                         kernels::Round& round) {
+  const bool is_due = round.has_base;
+  const bool is_first = !attempt.has_base;
+  const auto count = round.probes;
+  const auto failure = ranks_.failure_of([&] { evaluate_probes(problem, request, attempt, round); });
+  if (is_due) ranks_.share_probes(*numbers_, request, round.first_probe, count, is_first, failure);
+}
+
+/// In full precision. If the step is known to be skipped, nothing is probed.
+void Engine::evaluate_probes(const Problem& problem, const Request& request, Attempt& attempt,
+                             kernels::Round& round) {
   if (!round.has_base) {
     round.has_base = attempt.has_base;
     return;
@@ -95,10 +112,15 @@ void Engine::run_probes(const Problem& problem, const Request& request, Attempt&
   if (!attempt.has_base && !knows_skip(round)) find_base(problem, request, attempt);
   round.has_base = attempt.has_base;
   round.rounding = attempt.base_rounding;
+  if (ranks_.split_probes()) numbers_->probed(round.first_probe, round.probes).zero_();
   if (!round.has_base || knows_skip(round)) round.probes = 0;
+  const bool is_idle = ranks_.is_idle(request);
+  if (is_idle && !plan.wants_slopes()) return;
 
   const bool side_by_side = lanes.lanes.front().stream.has_value();
+  bool is_checked_now = is_checked(problem);
   for (std::int64_t i = 0; i < round.probes; ++i) {
+    if (!ranks_.evaluates(i)) continue;
     auto& lane = lanes.take();
     attempt.fork.enter(lane);
     const c10::OptionalStreamGuard on_stream(lane.stream);
@@ -112,16 +134,19 @@ void Engine::run_probes(const Problem& problem, const Request& request, Attempt&
     };
     const ProbeScope scope(*backend_, lane, lanes.in_place, items_, groups, replay);
     move(scope.target());
-    const auto loss = scope.evaluate(request.probed());
-    note(loss, numbers_->probed(slot));
-    round.rounding = std::max(round.rounding, rounding_of(loss));
-    refuse_constant(request, attempt, loss);
-    if (i == 0 && !is_checked(problem)) check_swap(request, attempt, scope, slot, move);
+    if (!is_idle) {
+      const auto loss = scope.evaluate(request.probed());
+      note(loss, numbers_->probed(slot));
+      round.rounding = std::max(round.rounding, rounding_of(loss));
+      refuse_constant(request, attempt, loss);
+      if (!std::exchange(is_checked_now, true)) check_swap(request, attempt, scope, slot, move);
+    }
     if (plan.wants_slopes() && !plan.is_along_step() && !side_by_side) passes().add_slope(plan, u, slot);
   }
   if (plan.wants_slopes() && !plan.is_along_step() && side_by_side)  // beside the probes
     for (std::int64_t i = 0; i < round.probes; ++i)
-      passes().add_slope(plan, passes().direction(plan, i, step, groups), round.first_probe + i);
+      if (ranks_.evaluates(i))
+        passes().add_slope(plan, passes().direction(plan, i, step, groups), round.first_probe + i);
   attempt.fork.join();
   if (replay != nullptr) attempt.before.draws.after_probes();
   round.probe_seconds = backend_->seconds_since(began);
@@ -131,8 +156,13 @@ void Engine::run_probes(const Problem& problem, const Request& request, Attempt&
 /// or probes look at another loss. Where groups take turns, all are compared with f(w) as it was before the
 /// first update.
 void Engine::find_base(const Problem& problem, const Request& request, Attempt& attempt) {
-  attempt.precision.emplace(device_.is_cuda());
   attempt.has_base = true;
+  if (ranks_.is_idle(request)) {
+    numbers_->base().zero_();  // what an earlier step left there may not be finite
+    attempt.base_rounding = rounding_of_weights();
+    return;
+  }
+  attempt.precision.emplace(device_.is_cuda());
   auto& draws = attempt.before.draws;
   const bool is_shared = problem.plan->is_shared();
   draws.rest_here();
@@ -178,13 +208,14 @@ StepSummary Engine::probe(const Problem& problem, const Request& request, const 
   use(problem);
   check_before_probe(problem, request, loss);
   const c10::DeviceGuard guard(device_);
+  ranks_.compare(problem, steps_begun());
   // Without begin() the caller's forward pass cannot be replayed, so its f(w) is of another function.
   const bool replayable = begun_state_ != nullptr || !problem.plan->is_shared();
   Attempt attempt(problem, *backend_, lanes_, device_, std::move(begun_state_));
   attempt.before.draws.end_base(/*just_now=*/false);
   attempt.is_watched = replayable;
   if (replayable) attempt.loss = loss;
-  start(problem, request, loss);
+  start(problem, request, ranks_.average_loss(request, loss, device_));
   auto round = rounds_of(problem, request, loss).front();
   round.applies = round.closes = false;
   run_probes(problem, request, attempt, round);
@@ -200,6 +231,7 @@ void Engine::apply(const Problem& problem, const Request& request) {
   use(problem);
   check_before_update(problem, request);
   const c10::DeviceGuard guard(device_);
+  ranks_.compare(problem, steps_begun(), /*with_gradients=*/true);
   start(problem, request, {});
   passes().count_non_finite_gradients();
   kernels::Round round;
@@ -209,6 +241,14 @@ void Engine::apply(const Problem& problem, const Request& request) {
   begun_state_.reset();
   finish(request, round);
   update(problem, round);
+}
+
+void Engine::average_gradients(const Problem& problem) {
+  use(problem);
+  const c10::DeviceGuard guard(device_);
+  ranks_.compare(problem, steps_begun());
+  const auto failure = ranks_.failure_of([&] { check_gradients(problem); });
+  ranks_.average_gradients(problem, {}, {}, failure);
 }
 
 }  // namespace sadam::step

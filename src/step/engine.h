@@ -16,6 +16,7 @@
 #include "step/numbers.h"
 #include "step/passes.h"
 #include "step/problem.h"
+#include "step/ranks.h"
 
 namespace sadam::step {
 
@@ -40,6 +41,11 @@ class Engine {
   StepSummary probe(const Problem& problem, const Request& request, const at::Tensor& loss);
   /// An update from the gradients as they are, with the request's brakes.
   void apply(const Problem& problem, const Request& request);
+  /// Before these: the gradients as those of all ranks.
+  void average_gradients(const Problem& problem);
+
+  /// Who trains together.
+  Ranks& ranks() { return ranks_; }
 
   // ---- what happened; these wait ----
   const StepSummary& summary();
@@ -78,6 +84,8 @@ class Engine {
   std::vector<kernels::Round> rounds_of(const Problem& problem, const Request& request,
                                         const at::Tensor& loss) const;
   void run_probes(const Problem& problem, const Request& request, Attempt& attempt, kernels::Round& round);
+  void evaluate_probes(const Problem& problem, const Request& request, Attempt& attempt,
+                       kernels::Round& round);
   void find_base(const Problem& problem, const Request& request, Attempt& attempt);
   at::Tensor evaluate_unmoved(const Request& request, Attempt& attempt, bool is_shared,
                               const at::Tensor& slot = {});
@@ -86,6 +94,7 @@ class Engine {
   // base_evaluation.cpp: f(w), and the gradient there or where the plan says.
   void evaluate_base(const Problem& problem, const Request& request, Attempt& attempt);
   void evaluate_uphill(const Problem& problem, const Request& request, Attempt& attempt);
+  at::Tensor differentiate_uphill(const Problem& problem, const Request& request, Attempt& attempt);
   at::Tensor differentiate(const Problem& problem, const Request& request, Attempt& attempt,
                            const std::function<void()>& after_last_forward) const;
   void put_buffers_back_if_skipped(const ForwardState& before) const;
@@ -107,6 +116,8 @@ class Engine {
   void finish(const Request& request, const kernels::Round& round);
   bool knows_skip(const kernels::Round& round) const;
   double rounding_of(const at::Tensor& loss) const;
+  double rounding_of_weights() const;
+  std::int64_t steps_begun() const { return totals_.steps + totals_.skipped + begun_ - refreshed_; }
   std::int64_t source_step(const ProbePlan& plan);
   void refresh();
   void wait_for_steps() const;
@@ -118,6 +129,7 @@ class Engine {
   Passes passes() const { return {*backend_, *numbers_, items_}; }
   static void note(const at::Tensor& loss, const at::Tensor& slot);
 
+  Ranks ranks_;
   at::Device device_ = at::kCPU;
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<Numbers> numbers_;

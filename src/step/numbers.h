@@ -56,6 +56,9 @@ class Numbers {
   at::Tensor loss() const { return losses_[0]; }
   at::Tensor base() const { return losses_[1]; }
   at::Tensor probed(std::int64_t probe) const { return losses_[2 + probe]; }
+  at::Tensor probed(std::int64_t first, std::int64_t count) const {
+    return losses_.narrow(0, 2 + first, count);
+  }
 
   // ---- these wait for the device ----
   bool is_skipped() const;

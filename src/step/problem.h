@@ -94,6 +94,8 @@ struct Request {
   std::function<void()> before_update;
   /// Brakes from outside, one for each group, instead of probes.
   std::vector<double> brakes;
+  /// How many of the batch's examples this rank of a group has: its weight. 0: its closures are not called.
+  std::int64_t examples = 1;
   std::string caller = "step";  ///< for messages
 
   // ---- for a step that is captured as a graph ----

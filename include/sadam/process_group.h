@@ -1,0 +1,77 @@
+// Processes that train one model together, and what their optimizers say to each other.
+#pragma once
+
+#include <sadam/error.h>
+#include <torch/arg.h>
+#include <torch/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace c10d {
+class Store;
+}
+
+namespace sadam {
+
+/// Some processes, the ranks 0 … size − 1, each with a copy of the model. All of them call the same functions
+/// in the same order. A call that fails throws `sadam::Error`, on every rank within the group's time limit.
+class ProcessGroup {
+ public:
+  ProcessGroup() = default;
+  virtual ~ProcessGroup() = default;
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Replaces each tensor by its sum over all ranks, the same to the bit on every rank. One call is one round
+  /// of messages, however many tensors there are. Tensors of rank r have the shapes of those of rank 0.
+  virtual void sum(const std::vector<torch::Tensor>& tensors) = 0;
+  /// Replaces each tensor by that of rank 0:
+  ///
+  ///     group->broadcast(model->parameters());
+  virtual void broadcast(const std::vector<torch::Tensor>& tensors) = 0;
+};
+
+/// What the ranks of a group share out in a step.
+enum class Split {
+  batch,  ///< each rank has a part of the batch: gradients and losses are averaged over the ranks
+  probes  ///< each rank has the whole batch and the same masks, and evaluates some of the probes
+};
+
+/// How an optimizer works with a group: the same on every rank.
+struct GroupOptions {
+  /// What is shared out.
+  TORCH_ARG(Split, split) = Split::batch;
+  /// Every so many steps, the ranks compare their weights, and throw where they differ. 0: in the first step
+  /// only. It costs a pass over the weights.
+  TORCH_ARG(std::int64_t, check_ranks_every) = 0;
+};
+
+/// How to meet the other ranks.
+struct GlooOptions {
+  /// Where rank 0 waits for the others: a name or an address.
+  TORCH_ARG(std::string, host) = "localhost";
+  TORCH_ARG(int, port) = 29500;
+  TORCH_ARG(int, rank) = 0;
+  TORCH_ARG(int, size) = 1;
+  /// How long a rank waits for the others before it gives up.
+  TORCH_ARG(std::chrono::milliseconds, timeout) = std::chrono::minutes(5);
+};
+
+/// A group over TCP, for tensors on the CPU; waits until all ranks are there. `GLOO_SOCKET_IFNAME` chooses
+/// the network interface. Throws where the library was built without Gloo.
+std::shared_ptr<ProcessGroup> make_gloo_group(const GlooOptions& options);
+/// The same over a store of torch's, instead of a host and a port. Each group needs a store, or a prefix of
+/// one, of its own.
+std::shared_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
+                                              const GlooOptions& options);
+
+/// Whether the library was built with Gloo.
+bool has_gloo();
+
+}  // namespace sadam
