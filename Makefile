@@ -2,6 +2,8 @@
 PREFIX ?= /usr/local
 BASE ?= HEAD
 JOBS ?= $(shell nproc)
+# One more than there are cores: some tests wait most of the time.
+TESTS ?= $(shell expr $(JOBS) + 1)
 FUZZ_SECONDS ?= 600
 # A libtorch of your own, such as one with CUDA: PREFIX_PATH=/path/to/libtorch. It is built into build/gpu.
 PREFIX_PATH ?=
@@ -44,7 +46,7 @@ test: deps ## build and run all tests, then the sanitizer builds and a few secon
 	@scripts/install-deps --browser
 	@$(call configure,release)
 	@$(call build,release)
-	@ctest --preset release --parallel $(JOBS)
+	@ctest --preset release --parallel $(TESTS)
 	@$(call say,release)
 	@nvidia-smi -L > /dev/null 2>&1 || echo "sadam: no GPU answers here; 'make gpu-test' runs the tests called Skipped above where one does."
 	@$(call configure,asan)
