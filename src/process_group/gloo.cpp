@@ -120,7 +120,12 @@ class GlooGroup : public ProcessGroup {
   void meet() {
     const auto until = Clock::now() + timeout_;
     std::vector<int> missing;
-    store_->set(key("here", rank_), {1});
+    try {
+      store_->set(key("here", rank_), {1});
+    } catch (const std::exception& error) {
+      throw Error("make_gloo_group: rank " + std::to_string(rank_) + " lost the store that rank 0 keeps (" +
+                  first_line(error) + "): look at what rank 0 says.");
+    }
     for (int r = 0; r < size_; ++r) {
       const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
       try {
@@ -181,14 +186,22 @@ class GlooGroup : public ProcessGroup {
         ask<std::vector<int>>(kPatience + kGlance, [rank = rank_, size = size_](c10d::Store& store) {
           store.set(kGaveUp, {1});
           store.set(key(kGaveUp, rank), {1});
-          const auto until = Clock::now() + kPatience;
-          while (true) {
+          const auto look = [&] {
             std::vector<int> missing;
             for (int r = 0; r < size; ++r)
               if (!store.check({key(kGaveUp, r)})) missing.push_back(r);
-            if (missing.empty() || Clock::now() >= until) return missing;
-            std::this_thread::sleep_for(milliseconds(20));
+            return missing;
+          };
+          auto missing = look();
+          try {
+            for (const auto until = Clock::now() + kPatience; !missing.empty() && Clock::now() < until;) {
+              std::this_thread::sleep_for(milliseconds(20));
+              missing = look();
+            }
+          } catch (const std::exception&) {
+            // rank 0 has ended, and the store with it: what was seen before counts
           }
+          return missing;
         });
     const auto me = "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " gave up, ";
     const auto reason = " (" + first_line(error) + "): look at what that process says, and start all again.";

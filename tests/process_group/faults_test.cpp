@@ -232,6 +232,7 @@ void expect_named(int bad, int signal) {
   for (int rank = 0; rank < 3; ++rank) {
     if (rank == bad) continue;
     const auto& sentence = ranks[static_cast<std::size_t>(rank)].sentence;
+    EXPECT_EQ(ranks[static_cast<std::size_t>(rank)].status, 1);
     EXPECT_TRUE(says(sentence, "rank " + std::to_string(rank) +
                                    " of 3 gave up, because nothing is heard of rank " + std::to_string(bad) +
                                    " ("));

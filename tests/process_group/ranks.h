@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/temporary_folder.h"
@@ -56,6 +57,12 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
     torch::set_num_threads(1);
     const std::filesystem::path folder = std::getenv("SADAM_TEST_FOLDER");
     int status = 0;
+    // All begin together, or a short time limit would be over before a busy machine has started them.
+    write_text(folder / ("here" + std::string(rank)), "");
+    for (int r = 0; r < size; ++r)
+      while (std::find(absent.begin(), absent.end(), r) == absent.end() &&
+             !std::filesystem::exists(folder / ("here" + std::to_string(r))))
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
     try {
       auto options = GlooOptions().host("127.0.0.1").port(std::atoi(std::getenv("SADAM_TEST_PORT")));
       torch::save(body(make_gloo_group(options.rank(std::atoi(rank)).size(size).timeout(timeout))),
