@@ -188,6 +188,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
 const print = (on: boolean) => {
   setPrinting(on);
+  tables.fit(on);
   panels.draw();
   differences.draw();
 };
