@@ -328,6 +328,21 @@ export const checks = {
     await page.done();
   },
 
+  async "a single epoch shows each seed"({ browser, changed }) {
+    const file = changed("single", (report) => {
+      for (const { details } of report.runs) details.epochs.length = 1;
+    });
+    const page = await visit(browser, file);
+    const picture = () =>
+      chart(page, "test_accuracy")
+        .locator("canvas")
+        .evaluate((canvas) => canvas.toDataURL());
+    const before = await picture();
+    await page.getByLabel("each seed").uncheck();
+    await until("seeds are gone", async () => (await picture()) !== before);
+    await page.done();
+  },
+
   async "prints on white, whatever the screen was"({ browser, small }) {
     const page = await visit(browser, small, { colorScheme: "dark" });
     const light = await page.evaluate(async () => {
