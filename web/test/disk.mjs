@@ -330,7 +330,12 @@ export const checks = {
 
   async "a single epoch shows each seed"({ browser, changed }) {
     const file = changed("single", (report) => {
-      for (const { details } of report.runs) details.epochs.length = 1;
+      for (const { details, group, seed } of report.runs) {
+        details.epochs.length = 1;
+        // The others span the range, so that it stays when the seeds go.
+        const accuracy = { adamw: 10, "sadam-k2": 20 * seed + 10, "sadam-k2.matched": 90 };
+        details.epochs[0].test_accuracy = accuracy[group.split("/").pop()];
+      }
     });
     const page = await visit(browser, file);
     const picture = () =>
