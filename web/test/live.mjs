@@ -117,6 +117,8 @@ export const checks = {
     const page = await visit(browser, server.url);
     const legend = () => page.locator(".legend li").count();
     await until("two", async () => (await legend()) === 2);
+    // The browser would log that a run was not found which leaves while it is asked for.
+    await until("both were read", async () => (await page.locator(".recipe").count()) === 2);
     renameSync(join(root, "leaves"), join(root, "..", "away"));
     await until("one", async () => (await legend()) === 1);
     renameSync(join(root, "..", "away"), join(root, "leaves"));
