@@ -46,6 +46,14 @@ export interface Host {
 
 const height = 240;
 const axisNames: Record<Axis, string> = { epoch: "epoch", step: "step", time: "training time, s" };
+/** A point without neighbours is no line: it gets a ring. */
+const alone: uPlot.Series.Points = {
+  size: 6,
+  show: (plot, series) => {
+    const values = plot.data[series] as (number | null | undefined)[];
+    return values.filter((value) => typeof value === "number").length === 1;
+  },
+};
 const faded = (colour: string, opacity: number) =>
   colour +
   Math.round(opacity * 255)
@@ -192,7 +200,11 @@ export class Chart {
     }
     for (const trace of traces)
       for (const _ of trace.seeds)
-        series.push({ stroke: faded(colourOf(trace.look, look), 0.4), width: 1, points: none });
+        series.push({
+          stroke: faded(colourOf(trace.look, look), 0.4),
+          width: 1,
+          points: { ...alone, fill: look.paper },
+        });
     const firstMain = series.length;
     for (const trace of traces)
       series.push({

@@ -3,7 +3,7 @@
 import type { State } from "./data";
 import { button, h, renew } from "./dom";
 import { count, fixed, plural } from "./format";
-import { stateMarks, type Group } from "./groups";
+import { labelsOf, stateMarks, type Group } from "./groups";
 import { swatch } from "./swatch";
 import type { View } from "./view";
 
@@ -86,20 +86,23 @@ export class Chooser {
         : `${plural(runs(all), "run")}, ${count(chosen)} chosen`;
     const places = new Map<string, Group[]>();
     for (const group of groups) places.set(group.place, [...(places.get(group.place) ?? []), group]);
+    // Among all, so that the filter changes no name.
+    const namesAt = (place: string) => labelsOf(all.filter((group) => group.place === place));
     renew(
       this.list,
-      ...[...places].map(([place, members]) =>
-        h(
+      ...[...places].map(([place, members]) => {
+        const names = namesAt(place);
+        return h(
           "fieldset",
           {},
           h("legend", {}, place === "" ? (this.view.report?.root ?? "") : place),
-          ...members.map((group) => this.group(group)),
-        ),
-      ),
+          ...members.map((group) => this.group(group, names.get(group.key)!)),
+        );
+      }),
     );
   }
 
-  private group(group: Group): Element {
+  private group(group: Group, name: string): Element {
     const ids = group.runs.map((run) => run.id);
     const chosen = ids.filter((id) => this.view.isChosen(id)).length;
     const box = h("input", {
@@ -118,7 +121,7 @@ export class Chooser {
       { title: group.key },
       box,
       swatch(this.view.looks.of(group.key)),
-      h("span", { class: "name" }, group.title),
+      h("span", { class: "name" }, name),
     );
     const facts = h(
       "span",
@@ -142,12 +145,7 @@ export class Chooser {
       h(
         "details",
         { class: "seeds", "data-key": `seeds ${group.key}` },
-        h(
-          "summary",
-          {},
-          plural(group.runs.length, "seed"),
-          h("span", { class: "unseen" }, ` of ${group.title}`),
-        ),
+        h("summary", {}, plural(group.runs.length, "seed"), h("span", { class: "unseen" }, ` of ${name}`)),
         ...group.runs.map((run) =>
           h(
             "div",

@@ -60,6 +60,8 @@ export class Differences {
     const kinds: [string, string, (cell: Cell) => Difference | null][] = [
       ["baseline", `Minus ${baseline}`, (cell) => cell.less_baseline],
       ["control", "Minus its matched control", (cell) => cell.less_control],
+      ["shuffled", "Minus its shuffled control", (cell) => cell.less_shuffled],
+      ["cosine", "Minus AdamW with a cosine schedule", (cell) => cell.less_cosine],
     ];
     const listed = kinds
       .map(([key, title, of]) => ({

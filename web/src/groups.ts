@@ -16,10 +16,13 @@ export function groupsOf(report: Report): Group[] {
     let group = groups.get(run.group);
     if (!group) {
       const parts = run.group.split("/");
+      if (parts.length > 1 && /^seed\W?\d+$/.test(parts[parts.length - 1])) parts.pop(); // a group of one
       group = { key: run.group, title: run.title, place: parts.slice(0, -1).join(" / "), runs: [] };
       groups.set(run.group, group);
     }
     group.runs.push(run);
+    // Runs without titles are called by their folders, and a group by what these have in common.
+    if (run.title !== group.title) group.title = group.key;
   }
   for (const group of groups.values())
     group.runs.sort((a, b) => (a.seed ?? 0) - (b.seed ?? 0) || (a.id < b.id ? -1 : 1));
@@ -41,17 +44,36 @@ function inOrderOfTables(report: Report, groups: Group[]): Group[] {
     .map(({ group }) => group);
 }
 
-/** What to call a group beside others: with its place where their places differ. */
+/** How many folders these paths have in common from the start; at least one of each is left. */
+function shared(paths: string[][]): number {
+  if (paths.length === 0) return 0;
+  let n = 0;
+  const most = Math.min(...paths.map(({ length }) => length)) - 1;
+  while (n < most && paths.every((path) => path[n] === paths[0][n])) ++n;
+  return n;
+}
+
+/** What to call a group beside others: with what differs in their places, and in their folders where names are equal. */
 export function labelsOf(groups: Group[]): Map<string, string> {
-  const severalPlaces = new Set(groups.map((group) => group.place)).size > 1;
-  return new Map(
-    groups.map((group) => [
-      group.key,
-      severalPlaces && group.place !== "" && group.title !== group.key
-        ? `${group.title} · ${group.place}`
-        : group.title,
-    ]),
-  );
+  const places = [...new Set(groups.map(({ place }) => place))];
+  const known = shared(places.filter((place) => place !== "").map((place) => place.split(" / ")));
+  const named = new Map<string, Group[]>();
+  for (const group of groups) {
+    const place = group.title === group.key || places.length === 1 ? "" : group.place;
+    const where = place.split(" / ").slice(known).join(" / ");
+    const label = where === "" ? group.title : `${group.title} · ${where}`;
+    named.set(label, [...(named.get(label) ?? []), group]);
+  }
+  const labels = new Map<string, string>();
+  for (const [label, namesakes] of named) {
+    const paths = namesakes.map(({ key }) => key.split("/"));
+    const n = shared(paths);
+    namesakes.forEach(({ key, title }, i) => {
+      const alone = namesakes.length === 1 || title === key;
+      labels.set(key, alone ? label : `${label} · ${paths[i].slice(n).join("/")}`);
+    });
+  }
+  return labels;
 }
 
 /**

@@ -47,10 +47,27 @@ const summary = h("p", { class: "summary" });
 const connection = h("p", { class: "connection", role: "status" });
 const nav = h("nav", { "aria-label": "Sections" });
 const nothing = h("div", { class: "nothing", hidden: true });
+const loading = h("p", { class: "empty", role: "status" });
 const themeButton = button("", {
   class: "theme",
   click: () => setTheme(theme().name === "dark" ? "light" : "dark"),
 });
+
+const story = h(
+  "div",
+  { hidden: true },
+  tablesSection,
+  h(
+    "div",
+    { class: "explore" },
+    h("aside", { "aria-label": "Choose runs" }, chooser.element),
+    h("div", { class: "stage" }, curves, probe, chattering),
+  ),
+  differencesSection,
+  picturesSection,
+  sheetsSection,
+  recipesSection,
+);
 
 document.body.prepend(
   h("a", { class: "skip", href: "#main" }, "Skip to the results"),
@@ -60,23 +77,12 @@ document.body.prepend(
     h("div", { class: "masthead" }, h("h1", {}, "sadam"), summary, connection, themeButton),
     nav,
   ),
-  h(
-    "main",
-    { id: "main", tabindex: -1 },
-    nothing,
-    tablesSection,
-    h(
-      "div",
-      { class: "explore" },
-      h("aside", { "aria-label": "Choose runs" }, chooser.element),
-      h("div", { class: "stage" }, curves, probe, chattering),
-    ),
-    differencesSection,
-    picturesSection,
-    sheetsSection,
-    recipesSection,
-  ),
+  h("main", { id: "main", tabindex: -1 }, loading, nothing, story),
 );
+// What is there in a moment need not be announced.
+setTimeout(() => {
+  if (!view.report) loading.textContent = "Loading …";
+}, 500);
 
 function setTheme(name: "light" | "dark"): void {
   document.documentElement.dataset.theme = name;
@@ -111,6 +117,8 @@ function drawHeader(report: Report): void {
   differencesSection.hidden = report.tables.length === 0;
   picturesSection.hidden = report.pictures.length === 0;
   sheetsSection.hidden = report.sheets.length === 0;
+  loading.hidden = true;
+  story.hidden = false;
   const empty = report.runs.length === 0;
   nothing.hidden = !empty;
   document.querySelector<HTMLElement>(".explore")!.hidden = empty;
@@ -188,6 +196,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
 const print = (on: boolean) => {
   setPrinting(on);
+  tables.fit(on);
   panels.draw();
   differences.draw();
 };

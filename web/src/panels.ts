@@ -32,7 +32,7 @@ const panels: Panel[] = [
         title: "Learning rate",
         canBeLogarithmic: true,
         limits: [0, null],
-        note: "The brake is left out.",
+        note: "What the schedule asks for. S-Adam multiplies it by the brake, which has a chart of its own.",
       },
     ],
   },

@@ -40,10 +40,12 @@ class Server implements Source {
   private failures = 0;
   private asking = false;
   private askAgain = false;
+  private stream: EventSource | null = null;
+  private retry = 0;
 
   constructor(private listener: Listener) {
-    listener.connection("connecting", "");
-    this.listen();
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.rest() : this.connect()));
+    void this.connect();
   }
 
   want(ids: string[]): void {
@@ -60,44 +62,61 @@ class Server implements Source {
     return address.href;
   }
 
+  /** The report first: the stream keeps a connection, of which a browser allows six a server. */
+  private async connect(): Promise<void> {
+    this.rest();
+    this.listener.connection("connecting", "");
+    if (!(await this.fetchReport())) return this.lost();
+    if (!document.hidden && !this.stream) this.listen();
+  }
+
+  /** A page that nobody sees leaves its connection to others. */
+  private rest(): void {
+    clearTimeout(this.retry);
+    this.stream?.close();
+    this.stream = null;
+  }
+
   private listen(): void {
-    const stream = new EventSource(this.address("api/changes"));
+    const stream = (this.stream = new EventSource(this.address("api/changes")));
     stream.addEventListener("runs", (event) => {
       this.failures = 0;
-      const news = JSON.parse((event as MessageEvent<string>).data) as { id: string; stamp: string }[];
-      this.stamps = new Map(news.map(({ id, stamp }) => [id, stamp]));
       this.listener.connection("live", "");
-      void this.fetchReport();
+      const news = JSON.parse((event as MessageEvent<string>).data) as Pick<Run, "id" | "stamp">[];
+      // The first says what the report said, unless something has changed since.
+      const known =
+        news.length === this.stamps.size && news.every(({ id, stamp }) => this.stamps.get(id) === stamp);
+      if (!known) void this.fetchReport();
     });
     stream.addEventListener("error", () => {
-      stream.close();
-      this.lost();
+      if (stream === this.stream) this.lost();
     });
   }
 
   private lost(): void {
+    this.rest();
     const wait = retrySeconds[Math.min(this.failures++, retrySeconds.length - 1)];
     this.listener.connection("lost", `The connection to sadam serve is lost. Trying again every ${wait} s.`);
-    setTimeout(() => this.listen(), 1000 * wait);
+    if (!document.hidden) this.retry = window.setTimeout(() => this.connect(), 1000 * wait);
   }
 
-  /** One request at a time; what changes meanwhile is asked for afterwards. */
-  private async fetchReport(): Promise<void> {
-    if (this.asking) {
-      this.askAgain = true;
-      return;
-    }
+  /** One request at a time; what changes meanwhile is asked for afterwards. Says whether the server answered. */
+  private async fetchReport(): Promise<boolean> {
+    if (this.asking) return (this.askAgain = true);
     this.asking = true;
     try {
       do {
         this.askAgain = false;
         const answer = await fetch(this.address("api/report"), { cache: "no-store" });
         if (!answer.ok) throw new Error(await answer.text());
-        this.listener.report((await answer.json()) as Report);
+        const report = (await answer.json()) as Report;
+        this.stamps = new Map(report.runs.map(({ id, stamp }) => [id, stamp]));
+        this.listener.report(report);
         this.fetchRuns();
       } while (this.askAgain);
+      return true;
     } catch {
-      // The stream notices a server that is gone; one that is there says more with the next change.
+      return false;
     } finally {
       this.asking = false;
     }

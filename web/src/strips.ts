@@ -67,6 +67,14 @@ function widthOf(text: string): number {
   return ruler.measureText(text).width;
 }
 
+/** Without its middle, if it is too long: names differ in their ends. */
+function shortened(text: string, width: number): string {
+  let result = text;
+  for (let kept = text.length - 1; kept > 4 && widthOf(result) > width; --kept)
+    result = `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(-Math.floor(kept / 2))}`;
+  return result;
+}
+
 function paint(chart: Strips, width: number): SVGSVGElement {
   const look = theme();
   const longest = Math.max(
@@ -102,9 +110,10 @@ function paint(chart: Strips, width: number): SVGSVGElement {
   parts.push(text(chart.axis, (left + right) / 2, bottom + 33, "middle", { fill: look.faint }));
   chart.strips.forEach((strip, i) => {
     const y = 6 + pitch * i + above + chart.tall / 2;
-    parts.push(
-      text(strip.label, strip.indent ? indentation : 0, narrow ? y - chart.tall / 2 - 5 : y + 4, "start"),
-    );
+    const indent = strip.indent ? indentation : 0;
+    const label = text("", indent, narrow ? y - chart.tall / 2 - 5 : y + 4, "start");
+    label.append(shortened(strip.label, (narrow ? right : labels) - indent), svg("title", {}, strip.label));
+    parts.push(label);
     parts.push(...strip.draw(scale, y, chart.tall));
     parts.push(text(strip.figure, width - 2, y + 4, "end", { class: "figure" }));
   });

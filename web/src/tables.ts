@@ -8,11 +8,30 @@ import { fixed, missing, signed } from "./format";
 import { swatch } from "./swatch";
 import type { View } from "./view";
 
+type Field = [string, (cell: Cell) => (Node | string)[]];
+
 export class Tables {
   readonly element = h("div");
   private drawn = "";
 
-  constructor(private view: View) {}
+  private width = 0;
+
+  constructor(private view: View) {
+    new ResizeObserver(() => {
+      if (this.element.clientWidth !== this.width) this.fit();
+    }).observe(this.element);
+  }
+
+  /** What a table cannot show beside each other in its card it leaves out, or puts below each other. */
+  fit(printing = false): void {
+    this.width = this.element.clientWidth;
+    const blocks = [...this.element.querySelectorAll<HTMLElement>(".sideways")];
+    for (const manner of ["", "lean", "cards"]) {
+      // All are written before any is measured: the browser lays them out once.
+      const tooWide = blocks.filter((each) => printing || each.scrollWidth > each.clientWidth);
+      for (const each of manner === "" ? blocks : tooWide) each.className = `sideways ${manner}`;
+    }
+  }
 
   draw(): void {
     const tables = this.view.report?.tables ?? [];
@@ -28,6 +47,7 @@ export class Tables {
     if (state === this.drawn) return;
     this.drawn = state;
     renew(this.element, ...tables.map((table) => this.table(table)));
+    this.fit();
   }
 
   private table(table: Table): Element {
@@ -73,7 +93,7 @@ export class Tables {
         of ? whisker(of, from, to) : h("span", { class: "whisker" }),
       ),
     ];
-    const fields: [string, (cell: Cell) => (Node | string)[]][] = [];
+    const fields: Field[] = [];
     if (has((cell) => cell.paper !== null)) fields.push(["paper", (cell) => [fixed(cell.paper)]]);
     fields.push(["ours, best", (cell) => [h("strong", {}, fixed(cell.mean)), deviation(cell.deviation)]]);
     if (has((cell) => cell.less_paper !== null))
@@ -83,6 +103,10 @@ export class Tables {
       fields.push([`last − ${baseline}`, (cell) => difference(cell.less_baseline)]);
     if (has((cell) => cell.less_control))
       fields.push(["last − matched", (cell) => difference(cell.less_control)]);
+    if (has((cell) => seconds(cell.paper_seconds)))
+      fields.push(["paper, s", (cell) => [fixed(cell.paper_seconds, 1)]]);
+    if (has((cell) => seconds(cell.seconds)))
+      fields.push(["converged, s", (cell) => [fixed(cell.seconds, 1)]]);
     if (has((cell) => cell.mean_brake !== null))
       fields.push(["brake", (cell) => [fixed(cell.mean_brake, 3)]]);
     fields.push(["seeds", (cell) => [String(cell.seeds)]]);
@@ -103,14 +127,26 @@ export class Tables {
             })
           : null,
       ),
+      this.paperTable(table, column, fields),
+    );
+  }
+
+  /** Scrolls by itself where nothing helps, so that the page need not. */
+  private paperTable(table: Table, column: number, fields: Field[]): Element {
+    const name = `${table.title}, ${table.columns[column].title}`;
+    return h(
+      "div",
+      {
+        class: "sideways",
+        role: "region",
+        tabindex: 0,
+        "data-key": `sideways ${table.key} ${column}`,
+        "aria-label": name,
+      },
       h(
         "table",
         { class: "paper-table", role: "table" },
-        h(
-          "caption",
-          { class: "unseen" },
-          `${table.title}, ${table.columns[column].title}: test accuracy in per cent`,
-        ),
+        h("caption", { class: "unseen" }, `${name}: test accuracy in per cent`),
         h(
           "thead",
           { role: "rowgroup" },
@@ -140,7 +176,7 @@ export class Tables {
                 const content = h(
                   "td",
                   { role: "cell", "data-name": name },
-                  ...(cell && (cell.seeds > 0 || name === "paper") ? of(cell) : [missing]),
+                  ...(cell && (cell.seeds > 0 || name.startsWith("paper")) ? of(cell) : [missing]),
                 );
                 if (content.textContent === missing) content.classList.add("none");
                 return content;
@@ -171,6 +207,9 @@ export class Tables {
   }
 }
 
+/** Whether there is a time: a program that knows of none leaves it out. */
+const seconds = (value: number | null | undefined) => typeof value === "number";
+
 const deviation = (value: number | null) =>
   value === null ? "" : h("span", { class: "deviation" }, ` ± ${fixed(value)}`);
 
@@ -191,6 +230,12 @@ function asRows(table: Table): Rows {
       "less_baseline_half_width",
       "less_control",
       "less_control_half_width",
+      "less_shuffled",
+      "less_shuffled_half_width",
+      "less_cosine",
+      "less_cosine_half_width",
+      "paper_seconds",
+      "seconds",
       "mean_brake",
     ],
   ];
@@ -209,10 +254,12 @@ function asRows(table: Table): Rows {
           cell.less_paper,
           cell.last_mean,
           cell.last_deviation,
-          cell.less_baseline?.mean ?? null,
-          cell.less_baseline?.half_width ?? null,
-          cell.less_control?.mean ?? null,
-          cell.less_control?.half_width ?? null,
+          ...[cell.less_baseline, cell.less_control, cell.less_shuffled, cell.less_cosine].flatMap((each) => [
+            each?.mean ?? null,
+            each?.half_width ?? null,
+          ]),
+          cell.paper_seconds ?? null,
+          cell.seconds ?? null,
           cell.mean_brake,
         ]);
     }

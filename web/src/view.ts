@@ -67,6 +67,9 @@ export class View {
     const whole = new Set(
       this.groups.filter((group) => group.runs.every((run) => this.isChosen(run.id))).map(({ key }) => key),
     );
+    // A choice that was kept of other runs is none.
+    if (!this.report && this.chosenIds.size > 0 && !report.runs.some(({ id }) => this.isChosen(id)))
+      this.own = false;
     this.report = report;
     this.groups = groupsOf(report);
     if (!this.own) this.chooseFirst(report);
@@ -113,6 +116,7 @@ export class View {
   }
 
   chooseOnly(ids: string[]): void {
+    if (this.groups.length === 0) return; // where there is nothing to choose from, nothing was chosen
     this.chosenIds = new Set(ids);
     this.own = true;
     if (this.report)

@@ -5,7 +5,17 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { longSteps, makeBrokenRun, makeLongRun, copyRun, oddName, peakLoss, peakStep } from "./fixture.mjs";
+import {
+  copyRun,
+  longSteps,
+  makeBrokenRun,
+  makeLongRun,
+  oddName,
+  peakLoss,
+  peakStep,
+  widen,
+  withData,
+} from "./fixture.mjs";
 import { box, chart, drag, faults, numbers, saved, until, visit } from "./visit.mjs";
 
 export async function setUp({ browser, sadam, folder, made }) {
@@ -28,6 +38,12 @@ export async function setUp({ browser, sadam, folder, made }) {
         .map((line) => JSON.parse(line)),
     small: report("small", made.root),
     odd: report("odd", join(folder, "odd")),
+    /** The small one, with its data changed by a function. */
+    changed: (name, change) => {
+      const file = join(folder, `${name}.html`);
+      writeFileSync(file, withData(readFileSync(join(folder, "small.html"), "utf8"), change));
+      return pathToFileURL(file).href;
+    },
     long: report("long", join(folder, "long")),
   };
 }
@@ -264,6 +280,72 @@ export const checks = {
       await until("no wider", () => page.evaluate(() => document.documentElement.scrollWidth <= 320));
       await page.done();
     }
+  },
+
+  async "wide tables fit every page: nothing sticks out, no name is torn"({ browser, changed }) {
+    const page = await visit(browser, changed("wide", widen));
+    for (const width of [280, 320, 600, 721, 768, 834, 900, 960, 1024, 1100, 1280, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.evaluate(
+        () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+      );
+      const seen = await page.evaluate(() => {
+        const cells = [...document.querySelectorAll(".paper-table tbody :is(th, td)")];
+        const lines = (cell) => cell.offsetHeight / parseFloat(getComputedStyle(cell).lineHeight);
+        const outside = (each) => each.getBoundingClientRect().right > innerWidth;
+        return {
+          cells: cells.length,
+          outside: cells.filter(outside).length,
+          lines: Math.max(...cells.map(lines)),
+          wider: document.documentElement.scrollWidth - innerWidth,
+        };
+      });
+      assert.equal(seen.cells, 3 * 6 * 11);
+      assert.equal(seen.outside, 0, `cells outside at ${width}`);
+      assert.ok(seen.lines <= 4, `a cell has ${seen.lines} lines at ${width}`);
+      assert.ok(seen.wider <= 0, `the page is ${seen.wider} too wide at ${width}`);
+    }
+    await page.done();
+  },
+
+  async "shows the times of convergence, and differences to every control"({ browser, changed }) {
+    const page = await visit(browser, changed("controls", widen));
+    const first = page.locator(".paper-table").first();
+    assert.match((await first.locator("thead").innerText()).replace(/\s+/g, " "), /paper, s converged, s/);
+    assert.match(
+      (await rowOf(page, "S-Adam k=2, authors' code").first().innerText()).replace(/\s+/g, " "),
+      /12322.5 1286.5/,
+    );
+    assert.match(
+      await page.locator("#seeds").textContent(),
+      /Minus AdamW.*Minus its matched.*Minus its shuffled.*Minus AdamW with a cosine schedule/s,
+    );
+    assert.deepEqual((await numbers(page, "wide-c0-less-shuffled")).at(-2), [
+      "S-Adam k=2, authors' code",
+      "mean",
+      "13.26",
+    ]);
+    await page.done();
+  },
+
+  async "a single epoch shows each seed"({ browser, changed }) {
+    const file = changed("single", (report) => {
+      for (const { details, group, seed } of report.runs) {
+        details.epochs.length = 1;
+        // The others span the range, so that it stays when the seeds go.
+        const accuracy = { adamw: 10, "sadam-k2": 20 * seed + 10, "sadam-k2.matched": 90 };
+        details.epochs[0].test_accuracy = accuracy[group.split("/").pop()];
+      }
+    });
+    const page = await visit(browser, file);
+    const picture = () =>
+      chart(page, "test_accuracy")
+        .locator("canvas")
+        .evaluate((canvas) => canvas.toDataURL());
+    const before = await picture();
+    await page.getByLabel("each seed").uncheck();
+    await until("seeds are gone", async () => (await picture()) !== before);
+    await page.done();
   },
 
   async "prints on white, whatever the screen was"({ browser, small }) {

@@ -117,6 +117,8 @@ export const checks = {
     const page = await visit(browser, server.url);
     const legend = () => page.locator(".legend li").count();
     await until("two", async () => (await legend()) === 2);
+    // The browser would log that a run was not found which leaves while it is asked for.
+    await until("both were read", async () => (await page.locator(".recipe").count()) === 2);
     renameSync(join(root, "leaves"), join(root, "..", "away"));
     await until("one", async () => (await legend()) === 1);
     renameSync(join(root, "..", "away"), join(root, "leaves"));
@@ -143,6 +145,75 @@ export const checks = {
     );
     await page.done();
     await again.stop();
+  },
+
+  async "hidden tabs leave their connections to others, and are up to date when they are shown"({
+    browser,
+    server,
+    root,
+    made,
+  }) {
+    wipe(root);
+    copyRun(made.adamw, join(root, "one"));
+    const context = await browser.newContext();
+    // A headless browser shows all its tabs: this one says what is shown.
+    await context.addInitScript(() => {
+      let hidden = false;
+      Object.defineProperty(document, "hidden", { get: () => hidden });
+      window.hide = (value) => {
+        hidden = value;
+        document.dispatchEvent(new Event("visibilitychange"));
+      };
+    });
+    const says = (page, text) => async () => (await page.locator(".summary").textContent()).includes(text);
+    const pages = [];
+    for (let i = 0; i < 8; ++i) {
+      const page = await context.newPage();
+      pages.push(page);
+      await page.goto(server.url, { timeout: 5000 });
+      await until(`tab ${i}`, says(page, "1 run "), 5);
+      await until("live", async () => (await page.locator(".connection").textContent()) === "live");
+      await page.evaluate(() => window.hide(true));
+    }
+    copyRun(made.sadam, join(root, "two"));
+    await pages[0].evaluate(() => window.hide(false));
+    await until("what came meanwhile", says(pages[0], "2 runs"));
+    copyRun(made.sadam, join(root, "three"));
+    await until("live again", says(pages[0], "3 runs"));
+    assert.ok(await says(pages[1], "1 run ")());
+    await context.close();
+  },
+
+  async "a slow report is said to be loading, and nothing can be chosen before it is there"({
+    browser,
+    server,
+    root,
+    made,
+  }) {
+    wipe(root);
+    copyRun(made.adamw, join(root, "one"));
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    let answer;
+    const asked = new Promise((resolve) => (answer = resolve));
+    await page.route("**/api/report*", async (route) => {
+      await asked;
+      await route.continue();
+    });
+    await page.goto(server.url);
+    await page.getByText("Loading …").waitFor();
+    const all = page.getByRole("button", { name: "Choose all shown", includeHidden: true });
+    assert.ok(!(await all.isVisible()));
+    for (const name of ["Choose none", "Choose all shown"]) // as a script would
+      await page.getByRole("button", { name, includeHidden: true }).evaluate((button) => button.click());
+    answer();
+    await until("the run is chosen", async () => (await page.locator(".legend li").count()) === 1);
+    assert.ok(!(await page.getByText("Loading …").isVisible()));
+    await page.getByRole("button", { name: "Choose none" }).click();
+    await until("none", async () => (await page.locator(".legend li").count()) === 0);
+    await all.click();
+    await until("all", async () => (await page.locator(".legend li").count()) === 1);
+    await context.close();
   },
 
   async "many pages at once see the same"({ browser, server, root, made }) {

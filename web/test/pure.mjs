@@ -4,13 +4,17 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { transformWithEsbuild } from "vite";
 
-async function load(name) {
+async function address(name) {
   const file = new URL(`../src/${name}.ts`, import.meta.url);
-  const { code } = await transformWithEsbuild(readFileSync(file, "utf8"), file.pathname);
-  return import("data:text/javascript," + encodeURIComponent(code));
+  let { code } = await transformWithEsbuild(readFileSync(file, "utf8"), file.pathname);
+  for (const [whole, name] of code.matchAll(/from "\.\/(\w+)"/g))
+    code = code.replace(whole, `from "${await address(name)}"`);
+  return "data:text/javascript," + encodeURIComponent(code);
 }
+const load = async (name) => import(await address(name));
 const { align, envelopeOf, meanOf, rulerOf, smoothed, valueAt } = await load("curves");
 const { dark, light } = await load("look");
+const { groupsOf, labelsOf } = await load("groups");
 
 const line = (n, f, step = 1) => ({
   x: Array.from({ length: n }, (_, i) => (i + 1) * step),
@@ -119,6 +123,38 @@ export const checks = {
     assert.deepEqual([50, 100, 150, 250].map(time), [2.5, 5, 15, 35]);
     assert.equal(rulerOf({ epochs: [] }, "epoch"), null);
     assert.equal(rulerOf({ epochs: [] }, "step")(7), 7);
+  },
+  "a group is called by its title, or by what its folders have in common"() {
+    const runs = [1, 2].map((seed) => ({
+      id: `sweep/a-seed${seed}`,
+      title: `sweep/a-seed${seed}`,
+      group: "sweep/a",
+      seed,
+    }));
+    const titled = [1, 2].map((seed) => ({ id: `t/c/b/seed-${seed}`, title: "B", group: "t/c/b", seed }));
+    const groups = groupsOf({ tables: [], runs: [...runs, ...titled] });
+    assert.deepEqual(
+      groups.map(({ title, place }) => [title, place]),
+      [
+        ["sweep/a", "sweep"],
+        ["B", "t / c"],
+      ],
+    );
+  },
+  "equal names are told apart by what differs in their folders"() {
+    const labels = (...ids) => {
+      const runs = ids.map((id) => ({ id, title: id.startsWith("?") ? id : "AdamW", group: id, seed: 1 }));
+      return [...labelsOf(groupsOf({ tables: [], runs })).values()];
+    };
+    assert.deepEqual(labels("runs/x"), ["AdamW"]);
+    assert.deepEqual(labels("x", "y", "?z"), ["AdamW · x", "AdamW · y", "?z"]);
+    assert.deepEqual(labels("t/c10/adamw", "t/c100/adamw"), ["AdamW · c10", "AdamW · c100"]);
+    assert.deepEqual(labels("t/c/adamw/seed-1", "t/c/adamw/seed-2"), ["AdamW · seed-1", "AdamW · seed-2"]);
+    assert.deepEqual(labels("t/c/old", "t/c/new", "t/d/old"), [
+      "AdamW · c · old",
+      "AdamW · c · new",
+      "AdamW · d",
+    ]);
   },
   "deuteranopes can tell the lines of both themes apart, and from the paper"() {
     for (const theme of [light, dark]) {
