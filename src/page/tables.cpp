@@ -162,6 +162,7 @@ class TableWriter {
     const auto add = [&](const std::string& sentence) {
       if (!sentence.empty()) list.push_back(sentence);
     };
+    add(convergence_note());
     add(controls_note(read_.groups));
     add(reproduce::comparisons_note(comparisons_));
     add(unfinished_note());
@@ -169,6 +170,17 @@ class TableWriter {
     for (const auto& problem : read_.problems) add(problem);
     for (const auto& difference : plan_.differences) add(difference);
     return list;
+  }
+
+  std::string convergence_note() const {
+    for (const auto& row : plan_.table.rows)
+      if (row.key == plan_.table.baseline)
+        return fmt::format(
+            "Converged: training time, evaluation left out, until the test accuracy first reaches 95 % of "
+            "{}'s "
+            "best, mean over the seeds that do.",
+            row.title);
+    return "";
   }
 
   std::string unfinished_note() const {
