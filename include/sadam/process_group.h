@@ -52,8 +52,8 @@ struct GroupOptions {
   TORCH_ARG(std::int64_t, check_ranks_every) = 0;
 };
 
-/// How to meet the other ranks.
-struct GlooOptions {
+/// Which rank this is, and how it meets the others.
+struct RankOptions {
   /// Where rank 0 waits for the others: a name or an address.
   TORCH_ARG(std::string, host) = "localhost";
   TORCH_ARG(int, port) = 29500;
@@ -65,11 +65,11 @@ struct GlooOptions {
 
 /// A group over TCP, for tensors on the CPU; waits until all ranks are there. `GLOO_SOCKET_IFNAME` chooses
 /// the network interface. Throws where the library was built without Gloo.
-std::shared_ptr<ProcessGroup> make_gloo_group(const GlooOptions& options);
+std::shared_ptr<ProcessGroup> make_gloo_group(const RankOptions& options);
 /// The same over a store of torch's, instead of a host and a port. Each group needs a store, or a prefix of
 /// one, of its own.
 std::shared_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
-                                              const GlooOptions& options);
+                                              const RankOptions& options);
 
 /// Whether the library was built with Gloo.
 bool has_gloo();

@@ -30,8 +30,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kMostStreams = 8;  // each holds a thread
-constexpr std::size_t kThreads = 96;  // that wait, most of the time
+constexpr int kMostStreams = 8;                 // each holds a thread
+constexpr std::size_t kThreads = 96;            // that wait, most of the time
 constexpr std::size_t kMostBytesAsked = 8192;   // of a request, all of it
 constexpr std::size_t kTakenASecond = 1 << 18;  // bytes of a long answer, at least
 constexpr milliseconds kLookEvery(500);

@@ -47,7 +47,7 @@ std::string first_line(const std::exception& error) {
   return text;
 }
 
-void check(const GlooOptions& options) {
+void check(const RankOptions& options) {
   if (options.size() < 1 || options.rank() < 0 || options.rank() >= options.size())
     throw Error("make_gloo_group: there is no rank " + std::to_string(options.rank()) + " among " +
                 std::to_string(options.size()) + ": ranks go from 0 to size - 1.");
@@ -58,7 +58,7 @@ void check(const GlooOptions& options) {
     throw Error("make_gloo_group: timeout must be at least a millisecond.");
 }
 
-c10::intrusive_ptr<c10d::Store> make_store(const GlooOptions& options) {
+c10::intrusive_ptr<c10d::Store> make_store(const RankOptions& options) {
   c10d::TCPStoreOptions tcp;
   tcp.port = static_cast<std::uint16_t>(options.port());
   tcp.isServer = options.rank() == 0;
@@ -88,7 +88,7 @@ std::shared_ptr<::gloo::transport::Device> make_device(const std::string& host) 
 
 class GlooGroup : public ProcessGroup {
  public:
-  GlooGroup(c10::intrusive_ptr<c10d::Store> store, const GlooOptions& options)
+  GlooGroup(c10::intrusive_ptr<c10d::Store> store, const RankOptions& options)
       : store_(std::move(store)), rank_(options.rank()), size_(options.size()), timeout_(options.timeout()) {
     meet();
     auto gloo = c10d::ProcessGroupGloo::Options::create(timeout_);
@@ -245,13 +245,13 @@ class GlooGroup : public ProcessGroup {
 
 bool has_gloo() { return true; }
 
-std::shared_ptr<ProcessGroup> make_gloo_group(const GlooOptions& options) {
+std::shared_ptr<ProcessGroup> make_gloo_group(const RankOptions& options) {
   check(options);
   return std::make_shared<GlooGroup>(make_store(options), options);
 }
 
 std::shared_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
-                                              const GlooOptions& options) {
+                                              const RankOptions& options) {
   check(options);
   if (!store) throw Error("make_gloo_group: there is no store: pass one, or a host and a port.");
   return std::make_shared<GlooGroup>(store, options);

@@ -14,8 +14,8 @@ namespace {
 }  // namespace
 
 bool has_gloo() { return false; }
-std::shared_ptr<ProcessGroup> make_gloo_group(const GlooOptions&) { refuse(); }
-std::shared_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>&, const GlooOptions&) {
+std::shared_ptr<ProcessGroup> make_gloo_group(const RankOptions&) { refuse(); }
+std::shared_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>&, const RankOptions&) {
   refuse();
 }
 

@@ -18,7 +18,7 @@ void on_threads(int size, const std::function<void(ProcessGroup&)>& body) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
-      const auto options = GlooOptions().rank(rank).size(size).timeout(std::chrono::seconds(30));
+      const auto options = RankOptions().rank(rank).size(size).timeout(std::chrono::seconds(30));
       const auto group = make_gloo_group(store, options);
       EXPECT_EQ(group->rank(), rank);
       EXPECT_EQ(group->size(), size);
@@ -57,9 +57,9 @@ TEST(GlooGroup, BroadcastsFromRankZero) {
 }
 
 TEST(GlooGroup, RefusesWhatCannotBe) {
-  EXPECT_TRUE(says(refusal([] { make_gloo_group(GlooOptions().rank(2).size(2)); }), "no rank 2 among 2"));
-  EXPECT_TRUE(says(refusal([] { make_gloo_group(GlooOptions().port(0)); }), "between 1 and 65535"));
-  EXPECT_TRUE(says(refusal([] { make_gloo_group(c10::intrusive_ptr<c10d::Store>(), GlooOptions()); }),
+  EXPECT_TRUE(says(refusal([] { make_gloo_group(RankOptions().rank(2).size(2)); }), "no rank 2 among 2"));
+  EXPECT_TRUE(says(refusal([] { make_gloo_group(RankOptions().port(0)); }), "between 1 and 65535"));
+  EXPECT_TRUE(says(refusal([] { make_gloo_group(c10::intrusive_ptr<c10d::Store>(), RankOptions()); }),
                    "there is no store"));
 }
 
@@ -73,7 +73,7 @@ TEST(GlooGroup, SaysThatAPortIsInUse) {
   ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length);
   const int port = ntohs(address.sin6_port);
   const auto sentence =
-      refusal([&] { make_gloo_group(GlooOptions().port(port).timeout(std::chrono::seconds(2))); });
+      refusal([&] { make_gloo_group(RankOptions().port(port).timeout(std::chrono::seconds(2))); });
   EXPECT_TRUE(says(sentence, "rank 0 cannot wait for the others at localhost:" + std::to_string(port)));
   EXPECT_EQ(sentence.find('\n'), std::string::npos);
   ::close(listener);

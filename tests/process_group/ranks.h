@@ -64,7 +64,7 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
              !std::filesystem::exists(folder / ("here" + std::to_string(r))))
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     try {
-      auto options = GlooOptions().host("127.0.0.1").port(std::atoi(std::getenv("SADAM_TEST_PORT")));
+      auto options = RankOptions().host("127.0.0.1").port(std::atoi(std::getenv("SADAM_TEST_PORT")));
       torch::save(body(make_gloo_group(options.rank(std::atoi(rank)).size(size).timeout(timeout))),
                   (folder / (std::string(rank) + ".pt")).string());
     } catch (const Error& error) {
