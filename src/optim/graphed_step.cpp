@@ -84,11 +84,10 @@ torch::Tensor GraphedStep::take(const Inputs& inputs, const double* brake) {
     if (!device.is_cpu()) parts_->graphs = step::make_graphs(settings);
   }
   if (!device.is_cpu()) check_devices(*parts_->module, device);
-  if (!device.is_cpu() && optimizer.engine().ranks().are_several())
-    throw Error(
-        "GraphedStep: steps on a GPU do not work with a process group yet: use optimizer.step(closure).");
   const auto problem = optimizer.problem();
-  step::GraphStep asked{problem, inputs, {}, {}, {}};
+  step::GraphStep asked{problem, inputs, 1, {}, {}, {}};
+  if (optimizer.engine().ranks().split_batch() && !inputs.empty() && inputs.front().dim() > 0)
+    asked.examples = inputs.front().size(0);
   if (brake != nullptr) asked.brakes.assign(problem.rules.size(), *brake);
   if (!parts_->graphs) {
     const auto loss = step::eager_step(settings, asked);

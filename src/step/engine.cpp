@@ -24,7 +24,7 @@ at::Tensor Engine::step(const Problem& problem, const Request& request) {
   begun_state_.reset();
   open_ = false;
   const c10::DeviceGuard guard(device_);
-  ranks_.compare(problem, steps_begun());
+  if (!request.rehearsal && !request.recorded) compare_ranks(problem);
   Attempt attempt(problem, *backend_, lanes_for(request), device_);
   const auto failure = ranks_.failure_of([&] {
     evaluate_base(problem, request, attempt);  // f(w) and g = ∇f(w)

@@ -6,6 +6,7 @@ Request request_of(const GraphStep& asked) {
   Request request;
   request.caller = "GraphedStep";
   request.brakes = asked.brakes;
+  request.examples = asked.examples;
   return request;
 }
 

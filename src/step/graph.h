@@ -31,6 +31,7 @@ struct GraphSettings {
 struct GraphStep {
   const Problem& problem;
   const Inputs& inputs;
+  std::int64_t examples = 1;        ///< this rank's, in a group that splits the batch
   std::vector<double> brakes;       ///< from outside; empty: probe
   std::vector<bool> modes;          ///< of each module, training or not: another mode is another graph
   std::vector<at::Tensor> weights;  ///< that the loss reads, trained or not: a graph points to them
