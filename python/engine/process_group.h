@@ -6,6 +6,7 @@
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,11 +33,12 @@ class TorchGroup : public ProcessGroup {
   int rank() const override { return group_->getRank(); }
   int size() const override { return group_->getSize(); }
 
-  void sum(const std::vector<torch::Tensor>& tensors) override {
-    exchange(tensors, [this](std::vector<torch::Tensor>& one) { return group_->allreduce(one); });
+  void sum(const std::vector<torch::Tensor>& tensors) override { start_sum(tensors)(); }
+  std::function<void()> start_sum(const std::vector<torch::Tensor>& tensors) override {
+    return exchange(tensors, [this](std::vector<torch::Tensor>& one) { return group_->allreduce(one); });
   }
   void broadcast(const std::vector<torch::Tensor>& tensors) override {
-    exchange(tensors, [this](std::vector<torch::Tensor>& one) { return group_->broadcast(one); });
+    exchange(tensors, [this](std::vector<torch::Tensor>& one) { return group_->broadcast(one); })();
   }
 
  private:
@@ -54,19 +56,34 @@ class TorchGroup : public ProcessGroup {
 #endif
   }
 
+  /// Returns what waits for the answers.
   template <class Launch>
-  void exchange(const std::vector<torch::Tensor>& tensors, const Launch& launch) {
-    if (!lost_.empty()) throw Error(lost_);
+  std::function<void()> exchange(const std::vector<torch::Tensor>& tensors, const Launch& launch) {
     const torch::NoGradGuard no_grad;
     std::vector<torch::Tensor> sent;  // without gaps, as c10d wants them
     for (const auto& tensor : tensors) sent.push_back(tensor.detach().contiguous());
-    try {
-      std::vector<WorkPtr> works;
+    std::vector<WorkPtr> works;
+    or_give_up([&] {
       for (const auto& tensor : sent) {
         std::vector<torch::Tensor> one{tensor};
         works.push_back(launch(one));
       }
-      for (const auto& work : works) work->wait();
+    });
+    return [this, tensors, sent = std::move(sent), works = std::move(works)] {
+      const torch::NoGradGuard not_needed;
+      or_give_up([&] {
+        for (const auto& work : works) work->wait();
+      });
+      for (std::size_t i = 0; i < tensors.size(); ++i)
+        if (!sent[i].is_alias_of(tensors[i])) tensors[i].detach().copy_(sent[i]);
+    };
+  }
+
+  template <class Work>
+  void or_give_up(const Work& work) {
+    if (!lost_.empty()) throw Error(lost_);
+    try {
+      work();
     } catch (const std::exception& error) {
       std::string what = error.what();
       what = what.substr(0, what.find('\n'));  // without the stack
@@ -76,8 +93,6 @@ class TorchGroup : public ProcessGroup {
               "): look at what those processes say, and start all again.";
       throw Error(lost_);
     }
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      if (!sent[i].is_alias_of(tensors[i])) tensors[i].detach().copy_(sent[i]);
   }
 
   c10::intrusive_ptr<c10d::ProcessGroup> group_;

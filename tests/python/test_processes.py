@@ -147,7 +147,7 @@ GROUP = dict(process_group=True, check_ranks_every=1)
         (sadam.SAdam, dict(SADAM, statistic="residual"), {}, True, split_step, equal_parts),
         (sadam.SAdam, SADAM, {}, True, accumulating_step, equal_parts),
         (sadam.SAdam, SADAM, {}, True, loop_step, equal_parts),
-        (sadam.SAdam, SADAM, {}, True, graphed_step, equal_parts),
+        (sadam.SAdam, SADAM, {}, True, graphed_step, odd_parts),
         (sadam.AdamW, dict(gradient_at="ascent"), {}, True, closure_step, odd_parts),
         (sadam.AdamW, {}, GROUP, False, closure_step, odd_parts),
         (sadam.AdamW, {}, {}, True, split_step, equal_parts),
