@@ -50,6 +50,11 @@ def quiet(wrappers: Sequence[Any]) -> Iterator[None]:
     What the optimizer evaluates, it averages itself. Ranks may evaluate more or less often than others; a wrapper that
     waits for them would wait for ever.
     """
+    if torch.is_grad_enabled() and any(each.static_graph for each in wrappers):
+        raise Error(
+            "a DistributedDataParallel with static_graph sends whatever it is told: leave that out, or call backward "
+            "yourself."
+        )
     before = [(each, each.require_backward_grad_sync, each.require_forward_param_sync) for each in wrappers]
     try:
         for each in wrappers:

@@ -333,6 +333,17 @@ def test_a_process_outside_the_group_is_told_so(ranks):
     assert outside[1] == "Error: this process is no rank of the process group: build the optimizer on its ranks only."
 
 
+def step_a_static_graph(rank: int) -> None:
+    model = DDP(make_model(), static_graph=True)
+    split_step(sadam.SAdam(model), model, *batch_of(0))
+    closure_step(sadam.SAdam(model), model, *batch_of(0))
+
+
+def test_a_wrapper_that_cannot_be_kept_quiet_is_refused_in_closures(ranks):
+    for came_to_its_end, raised in ranks.ask(step_a_static_graph):
+        assert not came_to_its_end and "static_graph" in raised and raised.endswith("call backward yourself.")
+
+
 class OtherGroup(dist.ProcessGroup):
     """A group of a backend that this machine lacks."""
 
