@@ -250,9 +250,10 @@ void add_model(Report& report, const Settings& settings, Team& two) {
 
   std::vector<std::string> lines;
   std::vector<Work> fitted;
-  std::vector<Work> checked = {{"batch", 8, 64}, {"batch", 8, 24}, {"batch", 4, 48}, {"probes", 8, 64}};
+  std::vector<Work> checked = {
+      {"batch", 2, 64}, {"batch", 2, 24}, {"batch", 4, 48}, {"batch", 4, 96}, {"probes", 8, 64}};
   std::vector<std::int64_t> sums = {64, 65536, 1 << 20, 1 << 22};
-  for (const int probes : {0, 2})
+  for (const int probes : {0, 8})
     for (const std::int64_t examples : {16, 32, 64}) fitted.push_back({"batch", probes, examples});
   const auto line_of_sum = [](std::int64_t size) { return "sums " + std::to_string(size) + " 20"; };
   for (const auto size : sums) lines.push_back(line_of_sum(size));
