@@ -86,7 +86,7 @@ void C10dGroup::meet(const std::string& caller) {
   const auto until = Clock::now() + timeout_;
   std::vector<int> missing;
   try {
-    store_->set(key("here", rank_), {1});
+    store_->set(key("here", rank_), std::vector<std::uint8_t>{1});
   } catch (const std::exception& error) {
     throw Error(caller + ": rank " + std::to_string(rank_) + " lost the store that rank 0 keeps (" +
                 first_line(error) + "): look at what rank 0 says.");
@@ -180,8 +180,8 @@ void C10dGroup::give_up(const std::exception& error) {
 std::string C10dGroup::why(const std::exception& error) const {
   const auto silent =
       ask<std::vector<int>>(kPatience + kGlance, [rank = rank_, size = size_](c10d::Store& store) {
-        store.set(kGaveUp, {1});
-        store.set(key(kGaveUp, rank), {1});
+        store.set(kGaveUp, std::vector<std::uint8_t>{1});
+        store.set(key(kGaveUp, rank), std::vector<std::uint8_t>{1});
         const auto look = [&] {
           std::vector<int> missing;
           for (int r = 0; r < size; ++r)
