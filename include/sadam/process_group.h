@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,11 @@ struct GroupOptions {
 
 /// Which rank this is, and how it meets the others.
 struct RankOptions {
+  /// What torchrun, mpirun (Open MPI, MPICH) or srun has told this process; nothing where none of them has
+  /// started it. Of `MASTER_ADDR` and `MASTER_PORT`, which torchrun sets, the first is needed for mpirun on
+  /// several machines; `SADAM_RANK_TIMEOUT` is `timeout` in seconds. Throws where a variable makes no sense.
+  static std::optional<RankOptions> from_environment();
+
   /// Where rank 0 waits for the others: a name or an address.
   TORCH_ARG(std::string, host) = "localhost";
   TORCH_ARG(int, port) = 29500;
@@ -61,6 +67,13 @@ struct RankOptions {
   TORCH_ARG(int, size) = 1;
   /// How long a rank waits for the others before it gives up.
   TORCH_ARG(std::chrono::milliseconds, timeout) = std::chrono::minutes(5);
+  /// Which rank this is among those of its machine, and how many these are: for its GPU and its threads.
+  TORCH_ARG(int, local_rank) = 0;
+  TORCH_ARG(int, local_size) = 1;
+  /// Whether somebody else, such as torchrun, keeps the store at host and port. Else rank 0 does.
+  TORCH_ARG(bool, store_is_there) = false;
+  /// What sets this group's keys apart from those of other groups in that store.
+  TORCH_ARG(std::string, prefix);
 };
 
 /// A group over TCP, for tensors on the CPU; waits until all ranks are there. `GLOO_SOCKET_IFNAME` chooses
