@@ -1,6 +1,7 @@
 // Processes that train one model together, and what their optimizers say to each other.
 #pragma once
 
+#include <sadam/choices.h>
 #include <sadam/error.h>
 #include <torch/arg.h>
 #include <torch/types.h>
@@ -36,12 +37,6 @@ class ProcessGroup {
   ///
   ///     group->broadcast(model->parameters());
   virtual void broadcast(const std::vector<torch::Tensor>& tensors) = 0;
-};
-
-/// What the ranks of a group share out in a step.
-enum class Split {
-  batch,  ///< each rank has a part of the batch: gradients and losses are averaged over the ranks
-  probes  ///< each rank has the whole batch and the same masks, and evaluates some of the probes
 };
 
 /// How an optimizer works with a group: the same on every rank.
