@@ -1,8 +1,9 @@
 // Several processes that train one run: started by the program itself, by torchrun, or by launchers whose
 // variables are set here.
-#include <dirent.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,11 +13,13 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include "cli/program.h"
+#include "data/png_writer.h"
 #include "support/temporary_folder.h"
 
 namespace sadam::cli {
@@ -59,6 +62,7 @@ std::string weights_of(const fs::path& run) {
   }
   const auto bytes = text_of_file(file);
   std::uint64_t header = 0;
+  if (bytes.size() < sizeof(header)) return "";
   std::memcpy(&header, bytes.data(), sizeof(header));
   return bytes.substr(sizeof(header) + header);
 }
@@ -105,6 +109,17 @@ bool comes_true(const Question& question, int seconds = 20) {
 
 class Processes : public ::testing::Test {
  protected:
+  static void SetUpTestSuite() { shared_ = std::make_unique<TemporaryFolder>(); }
+  static void TearDownTestSuite() { shared_.reset(); }
+
+  /// A run of two that nothing happened to, with masks of their own, long enough to be disturbed.
+  static std::vector<std::string> of_two() { return {"train.processes=2", "train.epochs=6"}; }
+  fs::path undisturbed() const {
+    const auto name = shared_->path() / "undisturbed";
+    if (!fs::exists(name)) fs::rename(trained("undisturbed", of_two()), name);
+    return name;
+  }
+
   fs::path run(const std::string& name) const { return folder_.path() / name; }
 
   Arguments training(const std::string& name, const std::vector<std::string>& sets = {}) const {
@@ -155,6 +170,39 @@ class Processes : public ::testing::Test {
     return ended;
   }
 
+  /// Kills one of the two, again and again at random moments, and lets the run go on each time.
+  void expect_to_survive_kills(int times) const {
+    const char* const given = std::getenv("SADAM_TEST_SEED");
+    const auto seed = given != nullptr ? static_cast<unsigned>(std::atoi(given)) : std::random_device()();
+    std::cout << "SADAM_TEST_SEED=" << seed << std::endl;
+    std::mt19937 random(seed);
+    const auto is_begun = [&] { return fs::exists(run("killed") / "run.toml"); };
+    int in_the_middle = 0;
+    for (int i = 0; i < times; ++i) {
+      Background program(is_begun() ? Arguments{"train", "--resume", run("killed").string(), "--quiet"}
+                                    : training("killed", of_two()),
+                         {});
+      std::vector<int> others;
+      ASSERT_TRUE(comes_true([&] { return !(others = children_of(program.process())).empty(); }));
+      std::this_thread::sleep_for(milliseconds(random() % 2000));
+      const bool is_leader = random() % 2 == 0;
+      ::kill(is_leader ? program.process() : others.front(), SIGKILL);
+      const auto ended = program.wait();
+      // Whoever was killed, nobody is left.
+      EXPECT_TRUE(comes_true([&] { return !is_there(others.front()); }, 2));
+      if (ended.status == 0) break;  // it was faster
+      ++in_the_middle;
+      if (!is_leader) {
+        EXPECT_EQ(ended.err,
+                  "sadam: rank 1 of 2 was ended by signal 9 (Killed): look for the reason, such as too "
+                  "little memory; --resume goes on from the last checkpoint.\n");
+      }
+    }
+    EXPECT_GE(in_the_middle, 1);
+    expect_same(undisturbed(), is_begun() ? resumed("killed") : trained("killed", of_two()));
+  }
+
+  static inline std::unique_ptr<TemporaryFolder> shared_;
   TemporaryFolder folder_;
 };
 
@@ -210,13 +258,47 @@ TEST_F(Processes, SomeMayHaveNoImages) {
   EXPECT_LT(largest_difference(trained("alone", alone), trained("three", three), "loss", 5), 1e-6);
 }
 
-TEST_F(Processes, MasksDifferBetweenThem) {
-  // Otherwise the run would be that of one process that drops the same of both halves.
-  const auto two = trained("two", {"train.processes=2", "model.dropout=0.5", "train.epochs=1"});
-  const auto again = trained("again", {"train.processes=2", "model.dropout=0.5", "train.epochs=1"});
-  expect_same(two, again);
-  const auto other = trained("other", {"train.processes=2", "model.dropout=0", "train.epochs=1"});
-  EXPECT_GT(largest_difference(two, other, "loss"), 1e-3);
+/// Two classes of 32-pixel PNG files, `each` of them; all alike where `variety` is 0.
+void write_images(const fs::path& folder, int each, unsigned variety) {
+  for (const std::string part : {"train", "val"})
+    for (const unsigned kind : {0u, 1u})
+      for (int i = 0; i < each; ++i) {
+        const auto file = folder / part / std::to_string(kind) / (std::to_string(100 + i) + ".png");
+        fs::create_directories(file.parent_path());
+        const auto bytes = data::samples::write_png(
+            {.width = 32, .height = 32}, [&](std::size_t x, std::size_t y, std::size_t c) {
+              return (static_cast<unsigned>(x * 7 + y + c) +
+                      variety * (kind * 50 + static_cast<unsigned>(i))) &
+                     255u;
+            });
+        write_text(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      }
+}
+
+class ProcessesWithFiles : public Processes {
+ protected:
+  void SetUp() override {
+#ifndef SADAM_HAVE_PNG
+    GTEST_SKIP() << "built without libpng";
+#endif
+  }
+};
+
+// Of images that are all alike the ranks would have the same losses, however many there are.
+TEST_F(ProcessesWithFiles, MasksDifferBetweenThem) {
+  write_images(folder_.path() / "pets", 30, 0);
+  // One of another class, as there must be; it does not come first.
+  for (int i = 1; i < 30; ++i)
+    fs::remove(folder_.path() / "pets/train/1" / (std::to_string(100 + i) + ".png"));
+  const auto first_loss = [&](const std::string& count) {
+    const auto done =
+        trained(count, {"data.name=folder:" + (folder_.path() / "pets").string(), "model.dropout=0.5",
+                        "train.epochs=1", "data.train_images=0", "data.test_images=0", "train.batch=" + count,
+                        "train.processes=" + count});
+    const auto events = events_in(done);
+    return events.empty() ? 0 : events.front()["loss"].get<double>();
+  };
+  EXPECT_NE(first_loss("2"), first_loss("3"));
 }
 
 TEST_F(Processes, ARunGoesOnWithAnyNumberOfThem) {
@@ -236,9 +318,9 @@ TEST_F(Processes, ARunGoesOnWithAnyNumberOfThem) {
 }
 
 // With masks of their own.
+// With masks of their own.
 TEST_F(Processes, AnyOfThemMayBeToldToStopAndTheRunGoesOnBitForBit) {
-  const auto whole = trained("whole", {"train.processes=2"});
-  Background begun(training("stopped", {"train.processes=2"}), {});
+  Background begun(training("stopped", of_two()), {});
   ASSERT_TRUE(has_steps("stopped", 5));
   const auto others = children_of(begun.process());
   ASSERT_EQ(others.size(), 1u);
@@ -246,50 +328,27 @@ TEST_F(Processes, AnyOfThemMayBeToldToStopAndTheRunGoesOnBitForBit) {
   const auto ended = begun.wait();
   EXPECT_EQ(ended.status, 130) << ended.err;
   EXPECT_FALSE(is_there(others.front()));
-  expect_same(whole, resumed("stopped"));
+  expect_same(undisturbed(), resumed("stopped"));
 }
 
-TEST_F(Processes, KilledAtRandomMomentsTheRunEndsAsOneThatWasNot) {
-  const char* const given = std::getenv("SADAM_TEST_SEED");
-  const auto seed = given != nullptr ? static_cast<unsigned>(std::atoi(given)) : std::random_device()();
-  std::cout << "SADAM_TEST_SEED=" << seed << std::endl;
-  std::mt19937 random(seed);
-  const auto whole = trained("whole", {"train.processes=2"});
-  int in_the_middle = 0;
-  for (int i = 0; i < 6; ++i) {
-    const bool is_begun = fs::exists(run("killed") / "run.toml");
-    Background program(is_begun ? Arguments{"train", "--resume", run("killed").string(), "--quiet"}
-                                : training("killed", {"train.processes=2"}),
-                       {});
-    std::vector<int> others;
-    ASSERT_TRUE(comes_true([&] { return !(others = children_of(program.process())).empty(); }));
-    std::this_thread::sleep_for(milliseconds(random() % 1500));
-    const bool is_leader = random() % 2 == 0;
-    ::kill(is_leader ? program.process() : others.front(), SIGKILL);
-    const auto ended = program.wait();
-    // Whoever was killed, nobody is left.
-    EXPECT_TRUE(comes_true([&] { return !is_there(others.front()); }, 2));
-    if (ended.status == 0) break;  // it was faster
-    ++in_the_middle;
-    if (!is_leader) {
-      EXPECT_EQ(ended.err,
-                "sadam: rank 1 of 2 was ended by signal 9 (Killed): look for the reason, such as "
-                "too little memory; --resume goes on from the last checkpoint.\n");
-    }
-  }
-  EXPECT_GE(in_the_middle, 1);
-  if (fs::exists(run("killed") / "run.toml")) {
-    resumed("killed");
-  } else {
-    trained("killed", {"train.processes=2"});
-  }
-  expect_same(whole, run("killed"));
+TEST_F(Processes, KilledAtRandomMomentsTheRunEndsAsOneThatWasNot) { expect_to_survive_kills(4); }
+
+TEST_F(Processes, OnANetworkThatDelaysAndLosesTheyDoSoToo) {
+  undisturbed();
+  const int before = ::open("/proc/self/ns/net", O_RDONLY);
+  if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "network namespaces are for root";
+  const bool is_bad =
+      std::system(
+          "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && tc qdisc add dev lo root netem delay "
+          "2ms 1ms loss 1% > /dev/null 2>&1") == 0;
+  if (is_bad) expect_to_survive_kills(3);
+  ASSERT_EQ(::setns(before, CLONE_NEWNET), 0);
+  ::close(before);
+  if (!is_bad) GTEST_SKIP() << "tc cannot delay and lose packets: iproute2 and the kernel's netem are needed";
 }
 
 TEST_F(Processes, OneThatHangsIsNamedInTimeAndNothingIsLost) {
-  const auto whole = trained("whole", {"train.processes=2", "train.epochs=3"});
-  Background program(training("hung", {"train.processes=2", "train.epochs=3"}),
-                     {{"SADAM_RANK_TIMEOUT=4"}, {}});
+  Background program(training("hung", of_two()), {{"SADAM_RANK_TIMEOUT=3"}, {}});
   ASSERT_TRUE(has_steps("hung", 8));
   const auto others = children_of(program.process());
   ASSERT_EQ(others.size(), 1u);
@@ -300,14 +359,21 @@ TEST_F(Processes, OneThatHangsIsNamedInTimeAndNothingIsLost) {
   EXPECT_EQ(ended.status, 1);
   EXPECT_TRUE(says(ended.err, "rank 0 of 2 gave up, because nothing is heard of rank 1"));
   EXPECT_FALSE(is_there(others[0]));
-  expect_same(whole, resumed("hung"));
+  expect_same(undisturbed(), resumed("hung"));
 }
 
-TEST_F(Processes, WhatOneOfThemSaysIsSaid) {
-  // Only rank 1 reads the damaged images: it has the second half of the one batch.
-  const auto ended = run_program(training("bad", {"train.processes=2", "data.name=folder:/nowhere"}));
+TEST_F(ProcessesWithFiles, WhatOneOfThemSaysIsSaid) {
+  // Rank 1 evaluates the second batch, and with it the damaged image.
+  write_images(folder_.path() / "pets", 20, 1);
+  write_text(folder_.path() / "pets/val/1/118.png", "no picture");
+  const std::vector<std::string> sets = {"data.name=folder:" + (folder_.path() / "pets").string(),
+                                         "data.train_images=0", "data.test_images=0", "train.processes=2",
+                                         "train.epochs=1"};
+  const auto ended = run_program(training("bad", sets));
   EXPECT_EQ(ended.status, 1);
   EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+  EXPECT_TRUE(says(ended.err, "sadam: rank 1 of 2: "));
+  EXPECT_TRUE(says(ended.err, "118.png"));
 }
 
 std::vector<std::vector<std::string>> with_port(std::vector<std::vector<std::string>> ranks) {
@@ -320,20 +386,19 @@ const std::vector<std::vector<std::string>> kTorch = {{"RANK=0", "WORLD_SIZE=2",
                                                       {"RANK=1", "WORLD_SIZE=2", "LOCAL_WORLD_SIZE=2"}};
 
 TEST_F(Processes, UnderLaunchersTheyTrainTheSameRun) {
-  const auto whole = trained("whole", {"train.processes=2"});
   const auto mpi = launched(with_port({{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2"},
                                        {"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2"}}),
-                            training("mpi", {"train.processes=4"}));
+                            training("mpi", {"train.processes=4", "train.epochs=6"}));
   for (const auto& ended : mpi) EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_EQ(mpi[0].err, "The recipe has train.processes = 4, and the launcher started 2, which train.\n");
   EXPECT_EQ(mpi[0].out, run("mpi").string() + "\n");
   EXPECT_EQ(mpi[1].out + mpi[1].err, "");  // rank 0 alone speaks
-  expect_same(whole, run("mpi"));
+  expect_same(undisturbed(), run("mpi"));
   const auto slurm = launched(with_port({{"SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2", "SLURM_LOCALID=0"},
                                          {"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=2", "SLURM_LOCALID=1"}}),
-                              training("slurm"));
+                              training("slurm", {"train.epochs=6"}));
   for (const auto& ended : slurm) EXPECT_EQ(ended.status, 0) << ended.err;
-  expect_same(whole, run("slurm"));
+  expect_same(undisturbed(), run("slurm"));
 }
 
 /// `torchrun` that works with Debian's Python; "" where there is none.
@@ -345,12 +410,11 @@ std::string torchrun() {
 
 TEST_F(Processes, TorchrunStartsThemAndStartsThemAgain) {
   if (torchrun().empty()) GTEST_SKIP() << "there is no torchrun: install python3-torch";
-  const auto whole = trained("whole", {"train.processes=2"});
   const auto logs = folder_.path() / "logs";
   auto command = torchrun() + " --nproc_per_node 2 --max_restarts 1 --master_port " +
                  std::to_string(free_port()) + " -r 1 -t 1 --log_dir " + logs.string() +
-                 " --monitor_interval 1 --no-python " + std::getenv("SADAM_PROGRAM");
-  for (const auto& word : training("torch")) command += " " + word;
+                 " --monitor_interval 1 --no_python " + std::getenv("SADAM_PROGRAM");
+  for (const auto& word : training("torch", {"train.epochs=6"})) command += " " + word;
   command += " > " + (folder_.path() / "said").string() + " 2>&1";
   int status = -1;
   std::thread launcher([&] { status = std::system(command.c_str()); });
@@ -368,10 +432,10 @@ TEST_F(Processes, TorchrunStartsThemAndStartsThemAgain) {
   launcher.join();
   EXPECT_TRUE(is_killed);
   EXPECT_EQ(status, 0) << text_of_file(folder_.path() / "said");
-  expect_same(whole, run("torch"));
+  expect_same(undisturbed(), run("torch"));
 }
 
-TEST_F(Processes, WithAnotherRecipeOrOtherDataAreRefused) {
+TEST_F(Processes, WithAnotherRecipeAreRefused) {
   std::vector<Background> started;
   const auto ranks = with_port(kTorch);
   started.emplace_back(training("same", {"seed=1"}), Background::Surroundings{ranks[0], {}});
@@ -383,6 +447,24 @@ TEST_F(Processes, WithAnotherRecipeOrOtherDataAreRefused) {
               "sadam: rank 1 has another command line or recipe than rank 0: give all the same.\n");
   }
   EXPECT_FALSE(fs::exists(run("same")));
+}
+
+TEST_F(ProcessesWithFiles, WithOtherDataAreRefused) {
+  std::vector<Background> started;
+  const auto ranks = with_port(kTorch);
+  for (const std::size_t rank : {0, 1}) {
+    const auto machine = folder_.path() / ("machine" + std::to_string(rank));
+    write_images(machine / "pets", 2, 1 + static_cast<unsigned>(rank));
+    started.emplace_back(
+        training("pets", {"data.name=folder:pets", "data.train_images=0", "data.test_images=0"}),
+        Background::Surroundings{ranks[rank], machine});
+  }
+  for (auto& process : started) {
+    const auto ended = process.wait();
+    EXPECT_EQ(ended.status, 1);
+    EXPECT_EQ(ended.err, "sadam: rank 1 has other data than rank 0: put the same on every machine.\n");
+  }
+  EXPECT_FALSE(fs::exists(run("pets")));
 }
 
 TEST_F(Processes, ThatDoNotComeOrCannotMeetAreNamed) {
@@ -439,11 +521,7 @@ TEST_F(Processes, WhatTheyCannotDoTogetherIsRefusedAtTheStart) {
   EXPECT_TRUE(says(ended.err, "A grid starts its processes by itself"));
 }
 
-TEST_F(Processes, AGridAndATableHaveThem) {
-  auto grid = training("grid", {"seed=1,2", "train.processes=2", "train.epochs=1"});
-  const auto ended = run_program(grid);
-  EXPECT_EQ(ended.status, 0) << ended.err;
-  expect_same(trained("one", {"seed=1", "train.processes=2", "train.epochs=1"}), run("grid") / "seed1");
+TEST_F(Processes, ATableHasThem) {
   const auto table = folder_.path() / "small.toml";
   write_text(table, small_table());
   const auto reproduced = run_program({"reproduce", table.string(), "--processes", "2", "--no-controls",
