@@ -52,6 +52,9 @@ struct GraphOptions {
 /// tensors (a view that was kept), needs `streams(0)`, which moves weights in place; the first step evaluates
 /// one probe both ways, and warns and does so if they differ.
 ///
+/// Where the optimizer has joined a group that splits the batch, the first dimension of the first input
+/// counts this rank's examples, and all ranks use the same parameters in the loss.
+///
 /// Gradients are those of the optimizer's parameters; they, like the loss, belong to the graph, and the next
 /// step overwrites them. The module and the optimizer must outlive this, and the optimizer may not be moved.
 /// All of the module must be on one device; it may be moved to another between steps. Steps are taken by one

@@ -8,9 +8,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace c10d {
@@ -33,10 +35,20 @@ class ProcessGroup {
   /// Replaces each tensor by its sum over all ranks, the same to the bit on every rank. One call is one round
   /// of messages, however many tensors there are. Tensors of rank r have the shapes of those of rank 0.
   virtual void sum(const std::vector<torch::Tensor>& tensors) = 0;
+  /// The same, while the caller goes on: what it returns waits for the sums. Sums that are under way end in
+  /// the order in which they were started. A group that cannot do so sums at once.
+  virtual std::function<void()> start_sum(const std::vector<torch::Tensor>& tensors) {
+    sum(tensors);
+    return [] {};
+  }
   /// Replaces each tensor by that of rank 0:
   ///
   ///     group->broadcast(model->parameters());
   virtual void broadcast(const std::vector<torch::Tensor>& tensors) = 0;
+  /// Waits for work on a device that includes sums. A group with a time limit throws when it is over.
+  virtual void wait_until(const std::function<bool()>& is_done) {
+    while (!is_done()) std::this_thread::yield();
+  }
 };
 
 /// How an optimizer works with a group: the same on every rank.
@@ -46,6 +58,8 @@ struct GroupOptions {
   /// Every so many steps, the ranks compare their weights, and throw where they differ. 0: in the first step
   /// only. It costs a pass over the weights.
   TORCH_ARG(std::int64_t, check_ranks_every) = 0;
+  /// Gradients are sent together up to so many bytes, each lot as soon as the backward pass has all of it.
+  TORCH_ARG(std::int64_t, bucket_bytes) = 25 << 20;
 };
 
 /// Which rank this is, and how it meets the others.
@@ -81,5 +95,17 @@ std::shared_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Sto
 
 /// Whether the library was built with Gloo.
 bool has_gloo();
+
+/// A group over NCCL, for tensors on this GPU; waits until all ranks are there. Two ranks on one GPU need
+/// another `NCCL_HOSTID` each. Throws where the library was built without NCCL.
+std::shared_ptr<ProcessGroup> make_nccl_group(const RankOptions& options,
+                                              torch::Device device = torch::kCUDA);
+/// The same over a store of torch's.
+std::shared_ptr<ProcessGroup> make_nccl_group(const c10::intrusive_ptr<c10d::Store>& store,
+                                              const RankOptions& options,
+                                              torch::Device device = torch::kCUDA);
+
+/// Whether the library was built with NCCL.
+bool has_nccl();
 
 }  // namespace sadam

@@ -84,11 +84,8 @@ torch::Tensor GraphedStep::take(const Inputs& inputs, const double* brake) {
     if (!device.is_cpu()) parts_->graphs = step::make_graphs(settings);
   }
   if (!device.is_cpu()) check_devices(*parts_->module, device);
-  if (!device.is_cpu() && optimizer.engine().ranks().are_several())
-    throw Error(
-        "GraphedStep: steps on a GPU do not work with a process group yet: use optimizer.step(closure).");
   const auto problem = optimizer.problem();
-  step::GraphStep asked{problem, inputs, {}, {}, {}};
+  step::GraphStep asked{problem, inputs, step::examples_in(inputs, settings), {}, {}, {}};
   if (brake != nullptr) asked.brakes.assign(problem.rules.size(), *brake);
   if (!parts_->graphs) {
     const auto loss = step::eager_step(settings, asked);

@@ -114,7 +114,7 @@ at::Tensor Engine::differentiate_uphill(const Problem& problem, const Request& r
 
 /// Evaluates the parts with gradients and differentiates each. Returns their sum.
 at::Tensor Engine::differentiate(const Problem& problem, const Request& request, Attempt& attempt,
-                                 const std::function<void()>& after_last_forward) const {
+                                 const std::function<void()>& after_last_forward) {
   const auto& caller = request.caller;
   at::Tensor sum;
   for (const auto& part : request.parts) {
@@ -131,6 +131,7 @@ at::Tensor Engine::differentiate(const Problem& problem, const Request& request,
                   ": the closure called backward itself: let it return the loss and do nothing else, the "
                   "optimizer clears gradients and calls backward.");
     if (is_last) after_last_forward();
+    if (is_last) ranks_.watch_gradients(problem, request);
     // Fresh noise updates the buffers in each evaluation, one after the other.
     if (problem.plan && !problem.plan->is_shared() && !problem.buffers.empty()) attempt.fork.mark();
     backend_->backward(loss, problem.items);

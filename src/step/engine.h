@@ -44,6 +44,8 @@ class Engine {
   /// Before these: the gradients as those of all ranks.
   void average_gradients(const Problem& problem);
 
+  /// Before a step: see Ranks::compare.
+  void compare_ranks(const Problem& problem) { ranks_.compare(problem, steps_begun()); }
   /// Who trains together.
   Ranks& ranks() { return ranks_; }
 
@@ -96,7 +98,7 @@ class Engine {
   void evaluate_uphill(const Problem& problem, const Request& request, Attempt& attempt);
   at::Tensor differentiate_uphill(const Problem& problem, const Request& request, Attempt& attempt);
   at::Tensor differentiate(const Problem& problem, const Request& request, Attempt& attempt,
-                           const std::function<void()>& after_last_forward) const;
+                           const std::function<void()>& after_last_forward);
   void put_buffers_back_if_skipped(const ForwardState& before) const;
   void look_at_gradients_again(const Problem& problem, const Request& request);
   static void check_request(const Problem& problem, const Request& request);

@@ -31,6 +31,7 @@ struct GraphSettings {
 struct GraphStep {
   const Problem& problem;
   const Inputs& inputs;
+  std::int64_t examples = 1;        ///< this rank's, in a group that splits the batch
   std::vector<double> brakes;       ///< from outside; empty: probe
   std::vector<bool> modes;          ///< of each module, training or not: another mode is another graph
   std::vector<at::Tensor> weights;  ///< that the loss reads, trained or not: a graph points to them
@@ -47,6 +48,9 @@ class Graphs {
   std::string why_not;       ///< else, in a sentence
   std::int64_t streams = 0;  ///< that its probes ran on
 };
+
+/// How many examples this rank has, in a group that splits the batch: the rows of the first input.
+std::int64_t examples_in(const Inputs& inputs, const GraphSettings& settings);
 
 /// What it asks of the engine, but for the loss.
 Request request_of(const GraphStep& asked);

@@ -4,7 +4,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <sadam/error.h>
 
@@ -28,28 +27,6 @@ constexpr std::int64_t kHead = 2;
 /// And so many numbers more.
 at::Tensor head_of(std::int64_t numbers, at::Device device) {
   return at::zeros({kHead + numbers}, doubles_on(device));
-}
-
-/// Which gradients are sent together, as one: of one type, so many bytes or one gradient. The same on every
-/// rank, whichever gradients are there.
-std::vector<std::vector<std::size_t>> buckets_of(const Items& items) {
-  constexpr std::int64_t kBytes = 32 << 20;
-  std::vector<std::vector<std::size_t>> buckets;
-  for (const auto type : {at::kFloat, at::kDouble}) {
-    std::int64_t bytes = kBytes;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      const auto& parameter = items[i].parameter;
-      if (parameter.scalar_type() != type || parameter.numel() == 0) continue;
-      const auto more = static_cast<std::int64_t>(parameter.nbytes());
-      if (bytes + more > kBytes) {
-        buckets.emplace_back();
-        bytes = 0;
-      }
-      buckets.back().push_back(i);
-      bytes += more;
-    }
-  }
-  return buckets;
 }
 
 // ---- what ranks compare -----------------------------------------------------------------------------------
@@ -89,6 +66,7 @@ double checksum_of_rules(const Problem& problem, const GroupOptions& options) {
   Checksum sum;
   sum.add(static_cast<double>(options.split()));
   sum.add(static_cast<double>(options.check_ranks_every()));
+  sum.add(static_cast<double>(options.bucket_bytes()));
   for (const auto& of : problem.rules) {
     SADAM_LEARNING_RATE(SADAM_ADD, 0)
     SADAM_ADAM_OPTIONS(SADAM_ADD)
@@ -135,23 +113,27 @@ std::string have(const std::vector<std::int64_t>& ranks) {
 void Ranks::join(std::shared_ptr<ProcessGroup> group, const GroupOptions& options) {
   if (options.check_ranks_every() < 0)
     throw Error("join: check_ranks_every must be 0 (in the first step only) or more.");
+  if (options.bucket_bytes() < 1) throw Error("join: bucket_bytes must be at least 1.");
   group_ = std::move(group);
   options_ = options;
   compare_again();
 }
 
-void Ranks::exchange(std::vector<at::Tensor> message, const std::exception_ptr& failure) const {
-  auto& head = message.front();
+void Ranks::exchange(const at::Tensor& head, const std::exception_ptr& failure, bool recorded,
+                     GradientSums* sums) const {
   if (failure) {
     head.narrow(0, kFailed, 1).fill_(1);
     head.narrow(0, kWhich, 1).fill_(group_->rank());
   }
   try {
-    group_->sum(message);
+    const auto wait = group_->start_sum({head});
+    if (sums != nullptr) sums->wait();
+    wait();
   } catch (const std::exception&) {
     if (!failure) throw;  // else that came first
   }
   if (failure) std::rethrow_exception(failure);
+  if (recorded) return;
   const auto said = head.narrow(0, 0, kHead).cpu();
   const auto count = static_cast<std::int64_t>(said[kFailed].item<double>());
   if (count == 0) return;
@@ -163,15 +145,24 @@ void Ranks::exchange(std::vector<at::Tensor> message, const std::exception_ptr& 
 }
 
 void Ranks::agree(const std::exception_ptr& failure) const {
-  if (are_several()) exchange({head_of(0, at::kCPU)}, failure);
+  if (are_several()) exchange(head_of(0, at::kCPU), failure);
+}
+
+void Ranks::watch_gradients(const Problem& problem, const Request& request) {
+  if (!split_batch() || request.rehearsal) return;
+  sums_ = std::make_unique<GradientSums>(*group_, problem.items, static_cast<double>(request.examples),
+                                         options_.bucket_bytes());
+  sums_->watch();
 }
 
 at::Tensor Ranks::average_gradients(const Problem& problem, const Request& request, const at::Tensor& loss,
-                                    const std::exception_ptr& failure) const {
-  if (!are_several()) return loss;
+                                    const std::exception_ptr& failure) {
+  auto sums = std::exchange(sums_, nullptr);
+  if (failure && (request.rehearsal || request.recorded)) std::rethrow_exception(failure);
+  if (!are_several() || request.rehearsal) return loss;
   const at::NoGradGuard no_grad;
   const auto device = problem.parameters.front().device();
-  if (split_probes()) return exchange({head_of(0, device)}, failure), loss;
+  if (split_probes()) return exchange(head_of(0, device), failure, request.recorded), loss;
 
   // Weight, losses, their sum, who has a gradient. A rank that has failed or has no examples sends zeros, for
   // the others wait for as much as ever.
@@ -180,47 +171,34 @@ at::Tensor Ranks::average_gradients(const Problem& problem, const Request& reque
   const auto head = head_of(3 + static_cast<std::int64_t>(items.size()), device);
   const auto numbers = head.narrow(0, kHead, head.numel() - kHead);
   if (weight > 0) {
-    auto said = at::zeros({numbers.numel()}, at::kDouble);
-    auto* const say = said.data_ptr<double>();
-    say[0] = weight;
-    say[1] = loss.defined() ? 1 : 0;
-    for (std::size_t i = 0; i < items.size(); ++i) say[3 + i] = items[i].is_trained() ? 1 : 0;
-    numbers.copy_(said);
-    if (loss.defined()) numbers.narrow(0, 2, 1).copy_(loss.reshape({1})).mul_(weight);
+    numbers[0].fill_(weight);
+    if (loss.defined()) numbers[1].fill_(1), numbers[2].copy_(loss.reshape({})).mul_(weight);
+    numbers.narrow(0, 3, numbers.numel() - 3).fill_(1);
+    for (std::size_t i = 0; i < items.size(); ++i)
+      if (!items[i].is_trained()) numbers[3 + static_cast<std::int64_t>(i)].fill_(0);
   }
-  std::vector<at::Tensor> message{head};
-  const auto buckets = buckets_of(items);
-  for (const auto& bucket : buckets) {
-    std::vector<at::Tensor> pieces;
-    for (const auto i : bucket) {
-      const auto& parameter = items[i].parameter;
-      pieces.push_back(weight > 0 && items[i].is_trained()
-                           ? items[i].gradient().reshape({-1})
-                           : at::zeros({parameter.numel()}, parameter.options().requires_grad(false)));
-    }
-    message.push_back(at::cat(pieces));
-    if (weight != 1) message.back().mul_(weight);
-  }
-  exchange(message, failure);
+  if (!sums) sums = std::make_unique<GradientSums>(*group_, items, weight, options_.bucket_bytes());
+  sums->send_rest(/*zeros=*/weight == 0);
+  exchange(head, failure, request.recorded, sums.get());
 
-  const auto found = numbers.cpu();
-  const auto* const of = found.data_ptr<double>();
-  const double total = of[0];
-  if (total == 0)
-    throw Error(request.caller + ": no rank has an example: leave out a batch that is empty on all of them.");
-  for (std::size_t b = 0; b < buckets.size(); ++b) {
-    const auto& mean = message[1 + b].div_(total);
-    std::int64_t at = 0;
-    for (const auto i : buckets[b]) {
-      const auto& parameter = items[i].parameter;
-      const auto piece = mean.narrow(0, at, parameter.numel()).view(parameter.sizes());
-      at += parameter.numel();
-      if (of[3 + i] == 0) continue;
-      if (!items[i].is_trained()) parameter.mutable_grad() = at::empty_like(parameter);
-      parameter.mutable_grad().copy_(piece);
-    }
+  at::Tensor found;
+  if (!request.recorded) {
+    found = numbers.cpu();
+    if (found[0].item<double>() == 0)
+      throw Error(request.caller +
+                  ": no rank has an example: leave out a batch that is empty on all of them.");
   }
-  return of[1] == 0 ? loss : at::scalar_tensor(of[2] / total, doubles_on(device));
+  const auto total = numbers[0];
+  for (const auto& sum : sums->sums()) sum.div_(total);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto& parameter = items[i].parameter;
+    // In a graph all ranks use what this one uses.
+    if (found.defined() ? found.data_ptr<double>()[3 + i] == 0 : !items[i].is_trained()) continue;
+    if (!items[i].is_trained()) parameter.mutable_grad() = at::empty_like(parameter);
+    parameter.mutable_grad().copy_(sums->sum_of(i));
+  }
+  if (found.defined() && found[1].item<double>() == 0) return loss;
+  return numbers[2] / total;
 }
 
 at::Tensor Ranks::average_loss(const Request& request, const at::Tensor& loss, at::Device device) const {
@@ -230,20 +208,21 @@ at::Tensor Ranks::average_loss(const Request& request, const at::Tensor& loss, a
   head[kHead].fill_(1);
   head[kHead + 1].copy_(loss.reshape({}));
   head.mul_(static_cast<double>(request.examples));
-  exchange({head}, nullptr);
+  exchange(head, nullptr);
   return head[kHead + 1] / head[kHead];
 }
 
 void Ranks::share_probes(const Numbers& numbers, const Request& request, std::int64_t first,
                          std::int64_t count, bool with_base, const std::exception_ptr& failure) const {
-  if (!are_several()) return;
+  if (failure && (request.rehearsal || request.recorded)) std::rethrow_exception(failure);
+  if (!are_several() || request.rehearsal) return;
   const at::NoGradGuard no_grad;
   const auto device = numbers.device();
   const auto losses = numbers.probed(first, count);
   if (split_probes()) {
     const auto slopes = numbers.slopes().narrow(0, first, count);
     const auto gathered = at::cat({head_of(0, device), losses, slopes});  // others' are 0 here
-    exchange({gathered}, failure);
+    exchange(gathered, failure, request.recorded);
     losses.copy_(gathered.narrow(0, kHead, count));
     slopes.copy_(gathered.narrow(0, kHead + count, count));
     return;
@@ -255,7 +234,7 @@ void Ranks::share_probes(const Numbers& numbers, const Request& request, std::in
     head.narrow(0, kHead + 2, count).copy_(losses);
     head.mul_(static_cast<double>(request.examples));
   }
-  exchange({head}, failure);
+  exchange(head, failure, request.recorded);
   const auto means = head / head[kHead];
   if (with_base) numbers.base().copy_(means[kHead + 1]);
   losses.copy_(means.narrow(0, kHead + 2, count));
@@ -266,11 +245,10 @@ void Ranks::compare(const Problem& problem, std::int64_t step, bool with_gradien
   if (split_probes() && problem.plan && !problem.plan->is_shared())
     throw Error(
         "with noise 'fresh' each probe draws masks of its own, one after the other, so ranks cannot share "
-        "the "
-        "probes: use 'shared', or split the batch.");
+        "the probes: use 'shared', or split the batch.");
   const auto every = options_.check_ranks_every();
-  auto& has_compared = has_compared_[with_gradients ? 1 : 0];
-  if (has_compared && (every == 0 || step % every != 0)) return;
+  auto& compared = compared_[with_gradients ? 1 : 0];
+  if (compared == step || (compared >= 0 && (every == 0 || step % every != 0))) return;
   const at::NoGradGuard no_grad;
   Checksum weights;
   for (const auto& parameter : problem.parameters) weights.add(parameter);
@@ -306,7 +284,7 @@ void Ranks::compare(const Problem& problem, std::int64_t step, bool with_gradien
     if (!others.empty())
       throw Error(have(others) + " " + all[i].what + " than rank 0: " + all[i].way_out + ".");
   }
-  has_compared = true;
+  compared = step;
 }
 
 }  // namespace sadam::step

@@ -7,10 +7,12 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "step/gradient_sums.h"
 #include "step/numbers.h"
 #include "step/problem.h"
 
@@ -45,13 +47,16 @@ class Ranks {
     return nullptr;
   }
 
-  // ---- exchanges ----
+  /// Before the last backward pass of a step: gradients are sent as they come.
+  void watch_gradients(const Problem& problem, const Request& request);
+
+  // ---- exchanges; in a step that is rehearsed there are none, and in one that is recorded none waits ----
   /// Whether any rank has failed: throws then.
   void agree(const std::exception_ptr& failure) const;
   /// Gradients and loss as those of the whole batch. A parameter that any rank has used has a gradient
   /// afterwards. Returns the loss; undefined if it was on every rank.
   at::Tensor average_gradients(const Problem& problem, const Request& request, const at::Tensor& loss,
-                               const std::exception_ptr& failure) const;
+                               const std::exception_ptr& failure);
   /// A loss alone.
   at::Tensor average_loss(const Request& request, const at::Tensor& loss, at::Device device) const;
   /// `count` losses from the first of these probes on, and f(w) `with_base`, as those of the whole batch. Or
@@ -62,15 +67,20 @@ class Ranks {
   /// same weights. In the split form, before the update, the gradients too must be the same already.
   void compare(const Problem& problem, std::int64_t step, bool with_gradients = false);
   /// The next step is a first one, as after a load.
-  void compare_again() { has_compared_ = {}; }
+  void compare_again() { compared_.fill(-1); }
+  /// Waits for work on a device that includes exchanges.
+  void wait_until(const std::function<bool()>& is_done) const { group_->wait_until(is_done); }
 
  private:
-  /// Sums the tensors over the ranks. The first has room for what is said of failures.
-  void exchange(std::vector<at::Tensor> message, const std::exception_ptr& failure) const;
+  /// Sums the head of a message over the ranks, and waits for the sums that have been started. It has room
+  /// for what is said of failures.
+  void exchange(const at::Tensor& head, const std::exception_ptr& failure, bool recorded = false,
+                GradientSums* sums = nullptr) const;
 
   std::shared_ptr<ProcessGroup> group_;
   GroupOptions options_;
-  std::array<bool, 2> has_compared_{};  // without gradients, with them
+  std::array<std::int64_t, 2> compared_{-1, -1};  // the last step, without gradients and with them
+  std::unique_ptr<GradientSums> sums_;            // under way
 };
 
 }  // namespace sadam::step

@@ -47,11 +47,15 @@ struct Ended {
   int status = 0;        ///< 0, 1 after such an error, −signal
 };
 
+using MakeGroup = std::function<Group(const RankOptions&)>;
+inline Group over_gloo(const RankOptions& options) { return make_gloo_group(options); }
+
 /// Runs `body` on this many ranks, each a process of its own, and returns what each has returned. A test that
 /// calls this for several sizes does so before it looks at any result, and for each size once.
 inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const Group&)>& body,
                                    std::chrono::milliseconds timeout = std::chrono::seconds(60),
-                                   const std::vector<int>& absent = {}) {
+                                   const std::vector<int>& absent = {},
+                                   const MakeGroup& make_group = over_gloo) {
   if (const char* const rank = std::getenv("SADAM_TEST_RANK")) {
     if (std::atoi(std::getenv("SADAM_TEST_SIZE")) != size) return std::vector<Ended>(size);
     torch::set_num_threads(1);
@@ -65,7 +69,7 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     try {
       auto options = RankOptions().host("127.0.0.1").port(std::atoi(std::getenv("SADAM_TEST_PORT")));
-      torch::save(body(make_gloo_group(options.rank(std::atoi(rank)).size(size).timeout(timeout))),
+      torch::save(body(make_group(options.rank(std::atoi(rank)).size(size).timeout(timeout))),
                   (folder / (std::string(rank) + ".pt")).string());
     } catch (const Error& error) {
       write_text(folder / (std::string(rank) + ".txt"), error.what());
@@ -88,6 +92,7 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
     ::setenv("SADAM_TEST_PORT", port.c_str(), 1);
     ::setenv("SADAM_TEST_FOLDER", folder.path().c_str(), 1);
     ::setenv("OMP_NUM_THREADS", "1", 1);
+    ::setenv("NCCL_HOSTID", std::to_string(rank).c_str(), 1);  // or two may not share a GPU
     ::execl("/proc/self/exe", "rank", filter.c_str(), "--gtest_brief=1", nullptr);
     ::_exit(98);
   }
@@ -113,9 +118,10 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
 }
 
 /// The same where every rank must come to its end.
-inline std::vector<Tensors> results_of(int size, const std::function<Tensors(const Group&)>& body) {
+inline std::vector<Tensors> results_of(int size, const std::function<Tensors(const Group&)>& body,
+                                       const MakeGroup& make_group = over_gloo) {
   std::vector<Tensors> results;
-  for (const auto& ended : on_ranks(size, body)) {
+  for (const auto& ended : on_ranks(size, body, std::chrono::seconds(60), {}, make_group)) {
     EXPECT_EQ(ended.status, 0) << ended.sentence;
     results.push_back(ended.result);
   }

@@ -156,7 +156,7 @@ TEST(Ranks, TwoWithEqualPartsTakeTheStepsOfOneProcess) {
 TEST(Ranks, FourWithUnequalPartsTakeTheStepsOfOneProcess) {
   const auto ways = all_ways();
   const auto ranks = results_of(4, [&](const Group& group) {
-    return trajectories(ways, group, {7, 5, 0, 4});
+    return trajectories(ways, group, {7, 5, 0, 4}, GroupOptions().bucket_bytes(200));  // several buckets
   });
   expect_near(ways, trajectories(ways, nullptr, {}), ranks);
   expect_equal_ranks(ranks);
@@ -261,6 +261,41 @@ TEST(Ranks, DrawDropoutOfTheirOwnWhichIsTheSameInAllEvaluationsOfAStep) {
     return of_steps;
   });
   for (std::size_t s = 0; s < 4; ++s) EXPECT_FALSE(torch::equal(ranks[0][s], ranks[1][s])) << "step " << s;
+}
+
+/// Of one rank, that claims to be two and counts sums. The other one's numbers are zeros.
+class CountingGroup : public ProcessGroup {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  void sum(const Tensors& tensors) override { start_sum(tensors); }
+  std::function<void()> start_sum(const Tensors& tensors) override {
+    // What is compared before the first step is a row for each rank.
+    for (const auto& tensor : tensors)
+      if (tensor.dim() == 2) tensor[1].copy_(tensor[0]);
+    ++started;
+    return [] {};
+  }
+  void broadcast(const Tensors&) override {}
+  int started = 0;
+};
+
+TEST(Ranks, SendGradientsWhileTheBackwardPassGoesOn) {
+  const auto started_at_the_first_layer = [](std::int64_t bucket_bytes) {
+    torch::nn::Sequential model(torch::nn::Linear(5, 12), torch::nn::ReLU(), torch::nn::Linear(12, 3));
+    AdamW optimizer(model->parameters(), AdamWOptions(1e-2));
+    const auto group = std::make_shared<CountingGroup>();
+    optimizer.join(group, GroupOptions().bucket_bytes(bucket_bytes));
+    int started = 0;
+    optimizer.step([&] {
+      const auto hidden = model[0]->as<torch::nn::Linear>()->forward(torch::ones({2, 5}));
+      hidden.register_hook([&](const torch::Tensor&) { started = group->started; });
+      return model[2]->as<torch::nn::Linear>()->forward(hidden.relu()).square().mean();
+    });
+    return started - 1;  // without the comparison
+  };
+  EXPECT_EQ(started_at_the_first_layer(1), 2);  // weight and bias of the last one
+  EXPECT_EQ(started_at_the_first_layer(1 << 20), 0);
 }
 
 TEST(Ranks, OfAGroupOfOneAreAProcess) {

@@ -55,6 +55,22 @@ def same_bits(a: Sequence[torch.Tensor], b: Sequence[torch.Tensor]) -> bool:
     )
 
 
+def steps_with_scaler(
+    optimizer: Any, scaler: Any, loss_fn: Callable[[], torch.Tensor], steps: int, clip: Callable[[], Any] = lambda: None
+) -> None:
+    """The loop of docs/python.md, with gradients that a scaler has scaled."""
+    for _ in range(steps):
+        optimizer.begin()
+        optimizer.zero_grad()
+        loss = loss_fn()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        optimizer.probe(loss_fn, loss)
+        clip()
+        scaler.step(optimizer)
+        scaler.update()
+
+
 def refusal(kind: type, call: Callable[[], Any]) -> str:
     """The sentence of the exception that a call raises."""
     with pytest.raises(kind) as caught:

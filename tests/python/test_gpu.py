@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import sadam
-from conftest import Task, refusal, same_bits
+from conftest import Task, refusal, same_bits, steps_with_scaler
 
 F = torch.nn.functional
 pytestmark = pytest.mark.skipif(
@@ -75,16 +75,8 @@ def test_a_real_grad_scaler(on_gpu):
         with torch.autocast("cuda", dtype=torch.float16):
             return on_gpu.loss()
 
-    for _ in range(4):
-        optimizer.begin()
-        optimizer.zero_grad()
-        loss = loss_fn()
-        scaler.scale(loss).backward()
-        scaler.unscale_(optimizer)
-        optimizer.probe(loss_fn, loss)
-        torch.nn.utils.clip_grad_norm_(on_gpu.model.parameters(), 1.0)
-        scaler.step(optimizer)
-        scaler.update()
+    clip = lambda: torch.nn.utils.clip_grad_norm_(on_gpu.model.parameters(), 1.0)
+    steps_with_scaler(optimizer, scaler, loss_fn, 4, clip)
     assert optimizer.totals.steps == 4 and optimizer.totals.skipped == 0
 
 

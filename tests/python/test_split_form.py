@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import sadam
-from conftest import Task, refusal, same_bits
+from conftest import Task, refusal, same_bits, steps_with_scaler
 
 
 def trained(loop, steps=4, **options):
@@ -172,15 +172,7 @@ def test_autocast_and_a_grad_scaler_fit_in(task):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             return task.loss()
 
-    for _ in range(3):
-        optimizer.begin()
-        optimizer.zero_grad()
-        loss = loss_fn()
-        scaler.scale(loss).backward()
-        scaler.unscale_(optimizer)
-        optimizer.probe(loss_fn, loss)
-        scaler.step(optimizer)
-        scaler.update()
+    steps_with_scaler(optimizer, scaler, loss_fn, 3)
     assert optimizer.totals.steps == 3 and 0 < optimizer.summary.brake < 1
 
 

@@ -5,6 +5,7 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/core/AutogradState.h>
@@ -161,11 +162,12 @@ class CudaGraphs : public Graphs {
     GradientPlan gradient;
     Precision precision;
     bool deterministic = false;
+    std::int64_t examples = 1;
     bool operator==(const Key& other) const {
       return shapes == other.shapes && strides == other.strides && types == other.types &&
              modes == other.modes && probing == other.probing && is_same_plan(plan, other.plan) &&
              is_same_plan(gradient, other.gradient) && precision == other.precision &&
-             deterministic == other.deterministic;
+             deterministic == other.deterministic && examples == other.examples;
     }
   };
 
@@ -193,6 +195,7 @@ class CudaGraphs : public Graphs {
   void record(Captured& result, const GraphStep& asked, bool& invalidated);
   at::Tensor take(const Inputs& inputs, const GraphStep& asked, bool rehearsal);
   void replay(Captured& graph, const GraphStep& asked);
+  void wait_for_ranks();
   at::Tensor step_eagerly(const GraphStep& asked) const;
   void make_lanes(const GraphStep& asked, bool probing);
   bool make_do_with_less();
@@ -211,6 +214,8 @@ class CudaGraphs : public Graphs {
   std::int64_t most_streams_;
   bool keeps_on_host_ = false;  // the weights, during a rehearsal
   bool impossible_ = false;
+  bool is_lost_ = false;          // a rank is gone, and the device waits for it
+  at::cuda::CUDAEvent replayed_;  // the last graph, where there are several ranks
 };
 
 CudaGraphs::CudaGraphs(GraphSettings settings)
@@ -240,7 +245,7 @@ at::Tensor CudaGraphs::step(const GraphStep& asked) {
   captured = false;
   streams = 0;
   if (const auto objection = objection_to(asked); !objection.empty() && !impossible_) give_up(objection);
-  if (impossible_) return step_eagerly(asked);
+  if (impossible_ || asked.examples == 0) return step_eagerly(asked);
   if (!captured_.empty() && addresses_of(asked) != addresses_) drop();
 
   const bool probing = asked.brakes.empty() && engine().is_due(asked.problem, asked.problem.all_groups());
@@ -265,6 +270,7 @@ at::Tensor CudaGraphs::step(const GraphStep& asked) {
     }
   }
   try {
+    if (engine().ranks().are_several()) engine().compare_ranks(asked.problem);
     replay(*graph, asked);
   } catch (const std::exception& error) {  // the first launch takes memory of its own
     if (!is_out_of_memory(error)) throw;
@@ -291,7 +297,7 @@ std::string CudaGraphs::objection_to(const GraphStep& asked) const {
 at::Tensor CudaGraphs::step_eagerly(const GraphStep& asked) const {
   Inputs moved;
   for (const auto& input : asked.inputs) moved.push_back(input.defined() ? input.to(device_) : input);
-  return eager_step(settings_, {asked.problem, moved, asked.brakes, {}, {}});
+  return eager_step(settings_, {asked.problem, moved, asked.examples, asked.brakes, {}, {}});
 }
 
 CudaGraphs::Key CudaGraphs::key_of(const GraphStep& asked, bool probing) const {
@@ -303,6 +309,7 @@ CudaGraphs::Key CudaGraphs::key_of(const GraphStep& asked, bool probing) const {
     key.types.push_back(input.scalar_type());
   }
   key.modes = asked.modes;
+  key.examples = asked.examples;
   key.probing = probing;
   if (asked.problem.plan) key.plan = *asked.problem.plan;
   key.gradient = asked.problem.gradient;
@@ -326,11 +333,26 @@ void CudaGraphs::replay(Captured& graph, const GraphStep& asked) {
   const std::lock_guard<std::mutex> lock(generator.mutex());
   graph.generator->seed_ = generator.current_seed();
   graph.generator->philox_offset_per_thread_ = generator.get_offset();
+  if (engine().ranks().are_several()) wait_for_ranks();
   graph.graph->replay();
+  if (engine().ranks().are_several()) replayed_.record();
   generator.set_offset(graph.generator->philox_offset_per_thread_);
   for (const auto& item : engine().items()) item.parameter.unsafeGetTensorImpl()->bump_version();
   at::autocast::clear_cache();  // it holds casts of the weights as they were
   engine().count_step();
+}
+
+// Should a rank be gone, nobody but the host notices: it is one step ahead at most. A graph that waits for
+// that rank never ends, so it is never destroyed either.
+void CudaGraphs::wait_for_ranks() {
+  try {
+    engine().ranks().wait_until([this] { return replayed_.query(); });
+  } catch (...) {
+    for (auto& one : captured_) static_cast<void>(one.release());
+    captured_.clear();
+    impossible_ = is_lost_ = true;
+    throw;
+  }
 }
 
 // The engine's own step, on the current stream and those of the lanes.
@@ -531,6 +553,7 @@ void CudaGraphs::give_up(const std::string& reason) {
 }
 
 void CudaGraphs::drop() {
+  if (is_lost_) return;
   if (!captured_.empty() || !lanes_.lanes.empty()) c10::cuda::device_synchronize();  // they may be at work
   captured_.clear();
   lanes_.lanes.clear();
