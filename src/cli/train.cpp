@@ -48,14 +48,20 @@ its results step by step, and a checkpoint to go on from.
       a grid: nine runs in one folder, two at a time; the same command goes on
       where it was stopped. 'sadam compare FOLDER' puts them side by side
 
+  sadam train --processes 2
+      two processes train one run, each on its half of every batch
+  torchrun --nproc_per_node 8 --no-python sadam train --name first
+      so do those that torchrun, srun or mpirun starts (docs/processes.md)
+
 In a grid, commas separate the values of a field, except in a title, in paths
 and in text in quotes. A recipe file says the same in a table [sweep]. --name
 names the folder of the grid.
 
 Ctrl-C saves the run and leaves; so do SIGTERM and SIGHUP. A run goes on with
 the recipe it was saved with. --set may change title, data.root,
-train.checkpoint_every, the folder: that its images were moved to, and
-train.epochs where the schedule does not depend on it.)";
+train.checkpoint_every, train.processes and train.split, the folder: that its
+images were moved to, and train.epochs where the schedule does not depend on
+it.)";
 
 struct TrainArguments {
   RecipeOptions recipe;

@@ -1,13 +1,13 @@
 #include "train/team.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sadam/error.h>
 #include <sadam/process_group.h>
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 namespace sadam::train {
@@ -25,12 +25,10 @@ void broadcast(ProcessGroup& group, Head& head) {
   std::copy(numbers, numbers + head.size(), head.begin());
 }
 
-void broadcast(ProcessGroup& group, void* bytes, std::size_t count) {
-  if (count == 0) return;
-  const auto tensor = at::empty({static_cast<std::int64_t>(count)}, at::kByte);
-  std::memcpy(tensor.data_ptr(), bytes, count);
-  group.broadcast({tensor});
-  std::memcpy(bytes, tensor.data_ptr(), count);
+// As a tensor that shares their memory; none for no bytes.
+std::vector<at::Tensor> bytes_of(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return {};
+  return {at::from_blob(const_cast<std::byte*>(bytes.data()), {std::ssize(bytes)}, at::kByte)};
 }
 
 }  // namespace
@@ -41,13 +39,19 @@ int Team::size() const { return group_ ? group_->size() : 1; }
 bool Team::any(bool here) const { return sum({here ? 1.0 : 0.0}).front() > 0; }
 
 std::vector<double> Team::sum(std::vector<double> numbers) const {
-  if (!group_) return numbers;
+  if (!group_ || numbers.empty()) return numbers;
   const auto tensor = at::empty({static_cast<std::int64_t>(numbers.size())}, at::kDouble);
   auto* const sums = tensor.data_ptr<double>();
   std::copy(numbers.begin(), numbers.end(), sums);
   group_->sum({tensor});
   std::copy(sums, sums + numbers.size(), numbers.begin());
   return numbers;
+}
+
+std::vector<double> Team::of_leader(std::vector<double> numbers) const {
+  if (!leads()) numbers.clear();
+  numbers.resize(static_cast<std::size_t>(sum({static_cast<double>(numbers.size())}).front()));
+  return sum(std::move(numbers));
 }
 
 void Team::share(const std::vector<at::Tensor>& tensors) const {
@@ -66,14 +70,13 @@ void Team::compare(std::uint32_t checksum, const std::string& what, const std::s
                           fmt::join(others, ", "), others.size() == 1 ? "has" : "have", what, way_out));
 }
 
-void Team::announce(const Work& work) {
+void Team::announce(const std::string& recipe, std::span<const std::byte> checkpoint) {
   is_announced_ = true;
   if (!group_) return;
-  Head head = {kWork, std::ssize(work.recipe), std::ssize(work.checkpoint)};
+  Head head = {kWork, std::ssize(recipe), std::ssize(checkpoint)};
   broadcast(*group_, head);
-  auto copy = work.recipe;
-  broadcast(*group_, copy.data(), copy.size());
-  broadcast(*group_, const_cast<std::byte*>(work.checkpoint.data()), work.checkpoint.size());
+  group_->broadcast(bytes_of(std::as_bytes(std::span(recipe))));
+  group_->broadcast(bytes_of(checkpoint));
 }
 
 void Team::dismiss() {
@@ -102,8 +105,8 @@ std::optional<Team::Work> Team::wait_for_work() const {
   Work work;
   work.recipe.resize(static_cast<std::size_t>(head[1]));
   work.checkpoint.resize(static_cast<std::size_t>(head[2]));
-  broadcast(*group_, work.recipe.data(), work.recipe.size());
-  broadcast(*group_, work.checkpoint.data(), work.checkpoint.size());
+  group_->broadcast(bytes_of(std::as_bytes(std::span(work.recipe))));
+  group_->broadcast(bytes_of(work.checkpoint));
   return work;
 }
 

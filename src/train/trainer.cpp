@@ -145,8 +145,10 @@ Run::Run(const RunPaths* paths, const RunOptions& options, Team& team, Recipe re
   network_ = std::move(network.classifier);
   network_->module().to(device);
   network_->module().train();
-  training_ = std::make_unique<Training>(objective_of(*network_), recipe_,
-                                         saved ? std::vector<double>() : brakes_of_control(recipe_));
+  // Only rank 0 needs to have the run that a control is of.
+  auto brakes = saved || !team_.leads() ? std::vector<double>() : brakes_of_control(recipe_);
+  training_ =
+      std::make_unique<Training>(objective_of(*network_), recipe_, team_.of_leader(std::move(brakes)));
   if (team_.size() > 1)
     training_->optimizer().join(
         team_.group(), GroupOptions().split(split_of(recipe_)).check_ranks_every(kStepsBetweenChecks));
@@ -406,7 +408,8 @@ Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
   Team alone;
   auto& team = options.team != nullptr ? *options.team : started ? started->team() : alone;
   try {
-    team.announce({to_toml(recipe), saved ? saved->file : std::vector<std::byte>()});
+    team.announce(to_toml(recipe),
+                  saved ? std::span<const std::byte>(saved->file) : std::span<const std::byte>());
     return within_memory([&] {
       Run run(&paths, options, team, recipe, std::move(saved), before);
       return run.go();
