@@ -1,6 +1,7 @@
 #include "process_group/c10d_group.h"
 
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
@@ -60,19 +61,22 @@ void check(const RankOptions& options, const std::string& caller) {
 c10::intrusive_ptr<c10d::Store> make_store(const RankOptions& options, const std::string& caller) {
   c10d::TCPStoreOptions tcp;
   tcp.port = static_cast<std::uint16_t>(options.port());
-  tcp.isServer = options.rank() == 0;
+  tcp.isServer = options.rank() == 0 && !options.store_is_there();
   tcp.numWorkers = static_cast<std::size_t>(options.size());
   tcp.waitWorkers = false;  // meet() does, and says who is missing
   tcp.timeout = options.timeout();
   const auto where = options.host() + ":" + std::to_string(options.port());
   try {
-    return c10::make_intrusive<c10d::TCPStore>(options.host(), tcp);
+    auto store = c10::make_intrusive<c10d::TCPStore>(options.host(), tcp);
+    if (options.prefix().empty()) return store;
+    return c10::make_intrusive<c10d::PrefixStore>(options.prefix(), std::move(store));
   } catch (const std::exception& error) {
     if (tcp.isServer)
       throw Error(caller + ": rank 0 cannot wait for the others at " + where + " (" + first_line(error) +
                   "): choose another port.");
-    throw Error(caller + ": rank " + std::to_string(options.rank()) + " found no rank 0 at " + where +
-                " within " + seconds(options.timeout()) + ": start all ranks, with the same host and port.");
+    throw Error(caller + ": rank " + std::to_string(options.rank()) + " found no " +
+                (options.store_is_there() ? "store" : "rank 0") + " at " + where + " within " +
+                seconds(options.timeout()) + ": start all ranks, with the same host and port.");
   }
 }
 
