@@ -67,10 +67,13 @@ LineProcess::~LineProcess() {
   }
 }
 
-std::optional<std::string> LineProcess::ask(const std::string& line) {
+void LineProcess::tell(const std::string& line) {
   const std::string text = line + "\n";
-  if (send(socket_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
-    return std::nullopt;
+  // If it has ended, so has the answer.
+  static_cast<void>(send(socket_, text.data(), text.size(), MSG_NOSIGNAL));
+}
+
+std::optional<std::string> LineProcess::answer() {
   for (;;) {
     const auto end = received_.find('\n');
     if (end != std::string::npos) {

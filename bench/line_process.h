@@ -20,7 +20,13 @@ class LineProcess {
   LineProcess& operator=(const LineProcess&) = delete;
 
   /// Sends a line and waits for the answer, without its end of line. Nothing if the program has ended.
-  std::optional<std::string> ask(const std::string& line);
+  std::optional<std::string> ask(const std::string& line) {
+    tell(line);
+    return answer();
+  }
+  /// The two halves, for programs that work together.
+  void tell(const std::string& line);
+  std::optional<std::string> answer();
 
  private:
   pid_t id_ = -1;

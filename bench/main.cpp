@@ -18,18 +18,16 @@ namespace {
 
 constexpr const char* kUsage =
     "bench_tables [--quick] [--threads N] [--authors-step FILE] [TABLE...]\n"
-    "  TABLE      update, perturb, step, qat, memory; all of them by default\n"
+    "  TABLE      update, perturb, step, qat, memory, processes, scale; all by default\n"
     "  --quick    fewer rounds, and no 100 M parameters: for a first impression\n"
     "  --threads  2 by default, which the budgets are for\n"
     "  --authors-step  the PyTorch program that qat is measured against, bench/authors_step.py by default\n";
 
 using Table = void (*)(Report&, const Settings&);
 // In the order in which they run: from the third on the process keeps freed memory.
-const std::vector<std::pair<std::string, Table>> kTables = {{"update", update_table},
-                                                            {"perturb", perturb_table},
-                                                            {"step", step_table},
-                                                            {"qat", qat_table},
-                                                            {"memory", memory_table}};
+const std::vector<std::pair<std::string, Table>> kTables = {
+    {"update", update_table}, {"perturb", perturb_table},     {"step", step_table},  {"qat", qat_table},
+    {"memory", memory_table}, {"processes", processes_table}, {"scale", scale_table}};
 
 bool is_table(const std::string& name) {
   return std::any_of(kTables.begin(), kTables.end(), [&](const auto& table) { return table.first == name; });
@@ -48,6 +46,9 @@ void run(const std::vector<std::string>& arguments) {
     } else if (arguments[i] == "--peak" && i + 2 < arguments.size()) {
       at::set_num_threads(settings.threads);
       return print_peak_memory(arguments[i + 1], std::stoll(arguments[i + 2]));
+    } else if (arguments[i] == "--rank" && i + 4 < arguments.size()) {
+      return serve_as_rank(std::stoi(arguments[i + 1]), std::stoi(arguments[i + 2]), arguments[i + 3],
+                           std::stoi(arguments[i + 4]));
     } else if (arguments[i].rfind("--", 0) == 0) {
       std::cout << kUsage;
       return;

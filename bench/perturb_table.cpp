@@ -64,7 +64,7 @@ struct Probed {
   }
 
   std::shared_ptr<step::Backend> backend = step::make_backend(at::kCPU);
-  step::Numbers numbers{at::kCPU, {1, 1, false}, {}, {0}};
+  step::Numbers numbers{at::kCPU, {1, 1, false}, {}, {{}}};
   step::Items items;
   step::Copies copies;
   step::Target target;

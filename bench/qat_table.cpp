@@ -1,10 +1,5 @@
 // A step as the trainer takes it, on QATNet, against the same step written in PyTorch (authors_step.py),
 // which runs as a process of its own and in turns with this one.
-#include <ATen/ops/randint.h>
-#include <ATen/ops/randn.h>
-#include <sadam/adamw.h>
-#include <sadam/s_adam.h>
-#include <torch/nn/module.h>
 #include <torch/utils.h>
 
 #include <filesystem>
@@ -17,42 +12,13 @@
 #include "data/loader.h"
 #include "data/synthetic.h"
 #include "line_process.h"
-#include "nn/classifier.h"
+#include "qat_training.h"
 #include "tables.h"
-#include "train/training.h"
 
 namespace sadam::bench {
 namespace {
 
 constexpr std::size_t kBatch = 128;
-constexpr std::size_t kPixels = 32;
-constexpr std::int64_t kClasses = 100;
-
-struct Batch {
-  at::Tensor images = at::randn({static_cast<std::int64_t>(kBatch), 3, kPixels, kPixels});
-  at::Tensor labels = at::randint(kClasses, {static_cast<std::int64_t>(kBatch)}, at::kLong);
-};
-
-// A network with an optimizer of its own.
-class Training {
- public:
-  explicit Training(const Batch& batch) : batch_(batch), network_(nn::make_classifier({})) {
-    network_->module().train();
-  }
-  void use(const SAdamOptions& options) { optimizer_ = std::make_unique<SAdam>(network_->module(), options); }
-  void use(const AdamWOptions& options) { optimizer_ = std::make_unique<AdamW>(network_->module(), options); }
-
-  // What does not depend on the weights is done before the closure, and counted here.
-  void step() {
-    const auto prepared = network_->prepare(batch_.images);
-    optimizer_->step([&] { return train::cross_entropy(network_->logits(prepared), batch_.labels); });
-  }
-
- private:
-  const Batch& batch_;
-  std::unique_ptr<nn::Classifier> network_;
-  std::unique_ptr<Optimizer> optimizer_;
-};
 
 // The PyTorch program.
 class Python {
@@ -142,7 +108,7 @@ void print_loading(const Settings& settings, Training& adamw) {
   synthetic.count = kBatches * kBatch;
   data::LoaderOptions options;
   options.batch = kBatch;
-  data::Loader loader(data::in_memory(data::make_synthetic(synthetic), kPixels), options);
+  data::Loader loader(data::in_memory(data::make_synthetic(synthetic), Batch::kPixels), options);
   std::size_t epoch = 0;
   const auto times = time_in_turns({{"loading",
                                      [&] {
@@ -168,7 +134,7 @@ void qat_table(Report& report, const Settings& settings) {
                {"optimizer", "ms", "PyTorch's threads", "PyTorch ms", "of PyTorch's time", "budget"});
   base::keep_freed_memory();
   torch::manual_seed(1);
-  const Batch batch;
+  const Batch batch(kBatch);
   const auto python = Python::start(settings.authors_step);
 
   Training adamw(batch);

@@ -9,4 +9,10 @@ void qat_table(Report& /*report*/, const Settings& /*settings*/) {
                "built.\n";
 }
 
+void processes_table(Report& /*report*/, const Settings& /*settings*/) {
+  std::cout << "\nThe table 'processes' is left out for the same reason.\n";
+}
+
+void serve_as_rank(int /*rank*/, int /*size*/, const std::string& /*store*/, int /*threads*/) {}
+
 }  // namespace sadam::bench

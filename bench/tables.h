@@ -25,10 +25,17 @@ void step_table(Report& report, const Settings& settings);
 void qat_table(Report& report, const Settings& settings);
 /// The peak of resident memory against that of AdamW, each in a process of its own.
 void memory_table(Report& report, const Settings& settings);
+/// One process against two that share its batch or its probes, and what messages cost.
+void processes_table(Report& report, const Settings& settings);
+/// The same for many GPUs: an estimate.
+void scale_table(Report& report, const Settings& settings);
 
 /// What such a process does: takes a few steps with `optimizer` ("adamw", "sphere", "step", ...) on a
 /// ResNet-18's parameters of that width, and prints the peak of its resident memory in bytes.
 void print_peak_memory(const std::string& optimizer, std::int64_t width);
+
+/// What a rank of processes_table does: meets the others at the store, and answers lines.
+void serve_as_rank(int rank, int size, const std::string& store, int threads);
 
 /// The machine and the software, a line each.
 void print_machine(const Settings& settings);

@@ -18,6 +18,7 @@
 #include "optimizer.h"
 #include "options.h"
 #include "probe_model.h"
+#include "process_group.h"
 
 namespace sadam::python {
 namespace {
@@ -48,14 +49,24 @@ auto bind(py::module_& module, const char* name) {
 
   bound.def("step",
             [](Bound& self, const std::vector<py::object>& parts, const std::vector<py::object>& probe_parts,
-               const py::object& before_update, std::optional<double> brake) {
+               const py::object& before_update, std::optional<double> brake, const py::object& examples) {
               StepRequest request;
+              take_value("examples", examples, request.examples);
               request.parts = self.watched(closures_from(parts));
               request.probe_parts = self.watched(closures_from(probe_parts));
               request.before_update = hook_from(before_update);
               request.brake = brake;
               return unlocked([&] { return self.Optimizer::step(request); });
             });
+  bound.def("join", [](Bound& self, const py::object& group, const py::object& split,
+                       const py::object& check_ranks_every) {
+    guarded([&] {
+      const auto options = group_options_from(split, check_ranks_every);
+      if (group.is_none()) return self.join(nullptr, options);
+      self.join(group_from(group, self.the_problem().parameters.front().device()), options);
+    });
+  });
+  bound.def("average_gradients", [](Bound& self) { unlocked([&] { self.average_gradients(); }); });
   bound.def("apply", [](Bound& self) { unlocked([&] { self.Optimizer::step(); }); });
 
   bound.def("summary", [](Bound& self) { return dictionary_of(unlocked([&] { return self.summary(); })); });

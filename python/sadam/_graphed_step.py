@@ -60,7 +60,12 @@ class GraphedStep:
         self._optimizer = optimizer
         self._module = module
         self._graphed = _engine.GraphedStep(
-            optimizer._core, loss_fn, probe_loss_fn, streams, replica_memory, capture
+            optimizer._core,
+            optimizer._quietly(loss_fn),
+            None if probe_loss_fn is None else optimizer._quietly(probe_loss_fn),
+            streams,
+            replica_memory,
+            capture,
         )
 
     def __call__(self, *inputs: torch.Tensor, brake: Optional[float] = None) -> torch.Tensor:

@@ -11,6 +11,7 @@ import torch
 
 from . import _engine
 from ._error import Error
+from ._process_group import Wrapper, group_of, quiet, refuse_sharded, wrappers_in
 from ._summary import Brakes, StepSummary, Totals
 
 Closure = Callable[..., torch.Tensor]
@@ -93,6 +94,8 @@ class Optimizer(torch.optim.Optimizer):
     as before, and the gradients are cleared.
 
     `param_groups` are dictionaries that schedulers write to. Options of the whole optimizer are in `defaults`.
+
+    `process_group`, `split` and `check_ranks_every` are those of `join`.
     """
 
     _core_type: Type[Any]
@@ -100,7 +103,16 @@ class Optimizer(torch.optim.Optimizer):
 
     defaults: Dict[str, Any]
 
-    def __init__(self, params: Parameters, lr: Optional[float] = None, **options: Any) -> None:
+    def __init__(
+        self,
+        params: Parameters,
+        lr: Optional[float] = None,
+        *,
+        process_group: Any = None,
+        split: str = "batch",
+        check_ranks_every: int = 0,
+        **options: Any,
+    ) -> None:
         source = options.pop("source", None) if self._has_source() else None
         if lr is not None:
             options["lr"] = lr
@@ -110,11 +122,13 @@ class Optimizer(torch.optim.Optimizer):
         self._buffers: List[torch.Tensor] = []
         self._names: List[Tuple[str, torch.Tensor]] = []
         self._module: Optional[torch.nn.Module] = None
+        self._wrappers: List[Wrapper] = []
         self._brakes: Optional[Brakes] = None
         self._is_stepping = False
         defaults = {option.name: option.default for option in self._options.values()}
         defaults = _with_betas({**defaults, **_without_betas(options)})
         if isinstance(params, torch.nn.Module):
+            refuse_sharded(params.modules())
             self._module = params
             self._names = list(params.named_parameters())
             if not self._names:
@@ -124,6 +138,7 @@ class Optimizer(torch.optim.Optimizer):
         self._make_core()
         if self._module is not None:
             self.protect(self._module.buffers())
+        self.join(process_group, split=split, check_ranks_every=check_ranks_every)
 
     @classmethod
     def _has_source(cls) -> bool:
@@ -174,10 +189,10 @@ class Optimizer(torch.optim.Optimizer):
         for option in self._options.values():  # torch gave the group all defaults
             if option.of_optimizer:
                 self.param_groups[-1].pop(option.name, None)
-        if self._core is None:
-            return
         try:
-            self._sync()
+            refuse_sharded(self.param_groups[-1]["params"])
+            if self._core is not None:
+                self._sync()
         except BaseException:
             self.param_groups.pop()
             raise
@@ -196,6 +211,44 @@ class Optimizer(torch.optim.Optimizer):
         if not self._is_stepping:
             super().zero_grad(set_to_none)
 
+    # ---- several processes ----
+
+    def join(self, process_group: Any, *, split: str = "batch", check_ranks_every: int = 0) -> None:
+        """From now on this optimizer is one of several, one on each rank of a group, and takes steps with them.
+
+        process_group: a group of torch.distributed's; True: its default one; a `DistributedDataParallel`: its own.
+            None: that of the `DistributedDataParallel` which the optimizer was made from, or alone again.
+        split: "batch": each rank has a part of the batch; "probes": all have the whole batch, and share the probes.
+        check_ranks_every: every so many steps, the ranks compare their weights; 0: in the first step only.
+
+        Copies and pickles of an optimizer are alone, until they join.
+        """
+        wrappers = wrappers_in(self._module) or wrappers_in(process_group)
+        if process_group is None and wrappers:
+            process_group = wrappers[0]
+        self._core.join(group_of(process_group), split, check_ranks_every)
+        self._wrappers = wrappers
+
+    def average_gradients(self) -> None:
+        """The mean of the ranks' gradients, for loops that call backward themselves: after it.
+
+        `DistributedDataParallel` has done so already. Alone, it does nothing.
+        """
+        self._take(self._core.average_gradients)
+
+    def _quietly(self, function: Closure) -> Closure:
+        """The function, with nothing sent in its forward passes."""
+
+        def evaluate(*inputs: Any) -> torch.Tensor:
+            with quiet(self._wrappers):
+                return function(*inputs)
+
+        return evaluate
+
+    def _parts(self, closures: Union[Closure, Sequence[Closure]]) -> List[Closure]:
+        parts = _parts(closures)
+        return [self._quietly(part) for part in parts] if self._wrappers else parts
+
     # ---- steps ----
 
     def _take(self, work: Callable[..., Any], *arguments: Any) -> Any:
@@ -212,19 +265,30 @@ class Optimizer(torch.optim.Optimizer):
         closure: Union[Closure, Sequence[Closure], None] = None,
         *,
         before_update: Optional[Callable[[], Any]] = None,
+        examples: int = 1,
     ) -> Optional[torch.Tensor]:
         """Takes a step and returns the loss.
 
         closure: returns the loss and does nothing else; or a list of closures, parts of the loss that add up, each
             evaluated and differentiated by itself. None: updates from the gradients as they are.
         before_update: called before the update, to clip gradients for instance.
+        examples: in a process group, how many of the batch's examples this rank has: its weight in all averages. With
+            0 the closure is not called.
         """
         if closure is not None:
-            return self._loss_after(_parts(closure), [], before_update, None)
+            return self._loss_after(self._parts(closure), [], before_update, None, examples)
+        self._refuse_examples(examples)
         if before_update is not None:
             before_update()
         self._take(self._core.apply)
         return None
+
+    def _refuse_examples(self, examples: int) -> None:
+        if examples != 1:
+            raise Error(
+                f"{type(self).__name__}.step: examples are for closures that the optimizer evaluates: where you call "
+                "backward, ranks count equally."
+            )
 
     def _loss_after(self, *request: Any) -> torch.Tensor:
         loss: torch.Tensor = self._take(self._core.step, *request)
@@ -343,7 +407,7 @@ class Optimizer(torch.optim.Optimizer):
         if record is None:  # torch's own load_state_dict
             super().__setstate__(state)
             return
-        self._brakes, self._is_stepping = None, False
+        self._brakes, self._is_stepping, self._wrappers = None, False, []
         super().__setstate__(state)
         self._make_core()
         self._core.protect(self._buffers)
@@ -407,6 +471,7 @@ class SAdam(Optimizer):
         probe_parts: Optional[Sequence[Closure]] = None,
         before_update: Optional[Callable[[], Any]] = None,
         brake: Optional[float] = None,
+        examples: int = 1,
     ) -> Optional[torch.Tensor]:
         """Takes a step and returns the loss.
 
@@ -417,13 +482,17 @@ class SAdam(Optimizer):
         probe_parts: what probes evaluate instead of the closure, for instance the loss on part of the batch.
         before_update: called after the probes and before the update, to clip gradients for instance.
         brake: a brake of your own instead of probes.
+        examples: in a process group, how many of the batch's examples this rank has: its weight in all averages. With
+            0 the closure is not called.
         """
         if loss_fn is not None:
+            self._refuse_examples(examples)
             return self._step_of_loop(closure, loss_fn, before_update)
         if callable(closure) or isinstance(closure, (list, tuple)):
             self._brakes = None
-            parts = [] if probe_parts is None else _parts(probe_parts)
-            return self._loss_after(_parts(closure), parts, before_update, brake)
+            parts = [] if probe_parts is None else self._parts(probe_parts)
+            return self._loss_after(self._parts(closure), parts, before_update, brake, examples)
+        self._refuse_examples(examples)
         if closure is None:
             closure = self._brakes if brake is None else brake
         if closure is None:
@@ -489,7 +558,7 @@ class SAdam(Optimizer):
             raise TypeError(
                 f"SAdam.probe: the loss is of type '{type(loss).__name__}': pass the tensor itself, without .item()."
             )
-        lgi, brakes = self._take(self._core.probe, _parts(loss_fn), loss)
+        lgi, brakes = self._take(self._core.probe, self._parts(loss_fn), loss)
         self._brakes = Brakes(lgi, tuple(brakes))
         return self._brakes
 
@@ -536,4 +605,8 @@ for _class in (SAdam, AdamW, ProxSGD):
             for option in _class._options.values()
         ]
         + ([inspect.Parameter("source", _keyword, default=None)] if _class._has_source() else [])
+        + [
+            inspect.Parameter(name, _keyword, default=default)
+            for name, default in (("process_group", None), ("split", "batch"), ("check_ranks_every", 0))
+        ]
     )
