@@ -21,7 +21,7 @@ except ImportError as error:
 
 import authors_step
 
-ROUNDS, STEPS = 15, 10
+ROUNDS, STEPS = 15, 2
 
 
 def in_turns(works, wait=lambda: None):

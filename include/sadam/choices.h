@@ -67,6 +67,13 @@ enum class BiasCorrection { SADAM_BIAS_CORRECTIONS(SADAM_ENUMERATOR) };
 
 /// Where AdamW and ProxSGD take the gradient that they use at w. docs/rivals.md says what each is good for.
 enum class GradientAt { SADAM_GRADIENT_PLACES(SADAM_ENUMERATOR) };
+
+#define SADAM_SPLITS(VALUE)                                                                                  \
+  VALUE(batch, "each rank has a part of the batch: gradients and losses are averaged over the ranks")        \
+  VALUE(probes, "each rank has the whole batch and the same masks, and evaluates some of the probes")
+
+/// What processes that train together share out in a step.
+enum class Split { SADAM_SPLITS(SADAM_ENUMERATOR) };
 // clang-format on
 
 /// ρ from k differences, before the cap. `slopes` is read by `residual` only, and then has k entries.

@@ -1,6 +1,7 @@
 // Processes that train one model together, and what their optimizers say to each other.
 #pragma once
 
+#include <sadam/choices.h>
 #include <sadam/error.h>
 #include <torch/arg.h>
 #include <torch/types.h>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,12 +51,6 @@ class ProcessGroup {
   }
 };
 
-/// What the ranks of a group share out in a step.
-enum class Split {
-  batch,  ///< each rank has a part of the batch: gradients and losses are averaged over the ranks
-  probes  ///< each rank has the whole batch and the same masks, and evaluates some of the probes
-};
-
 /// How an optimizer works with a group: the same on every rank.
 struct GroupOptions {
   /// What is shared out.
@@ -68,6 +64,11 @@ struct GroupOptions {
 
 /// Which rank this is, and how it meets the others.
 struct RankOptions {
+  /// What torchrun, mpirun (Open MPI, MPICH) or srun has told this process; nothing where none of them has
+  /// started it. Of `MASTER_ADDR` and `MASTER_PORT`, which torchrun sets, the first is needed for mpirun on
+  /// several machines; `SADAM_RANK_TIMEOUT` is `timeout` in seconds. Throws where a variable makes no sense.
+  static std::optional<RankOptions> from_environment();
+
   /// Where rank 0 waits for the others: a name or an address.
   TORCH_ARG(std::string, host) = "localhost";
   TORCH_ARG(int, port) = 29500;
@@ -75,6 +76,13 @@ struct RankOptions {
   TORCH_ARG(int, size) = 1;
   /// How long a rank waits for the others before it gives up.
   TORCH_ARG(std::chrono::milliseconds, timeout) = std::chrono::minutes(5);
+  /// Which rank this is among those of its machine, and how many these are: for its GPU and its threads.
+  TORCH_ARG(int, local_rank) = 0;
+  TORCH_ARG(int, local_size) = 1;
+  /// Whether somebody else, such as torchrun, keeps the store at host and port. Else rank 0 does.
+  TORCH_ARG(bool, store_is_there) = false;
+  /// What sets this group's keys apart from those of other groups in that store.
+  TORCH_ARG(std::string, prefix);
 };
 
 /// A group over TCP, for tensors on the CPU; waits until all ranks are there. `GLOO_SOCKET_IFNAME` chooses

@@ -39,9 +39,7 @@ class Graphed {
     if (device != settings_.device) graphs_.reset();  // the model was moved
     settings_.device = device;
     if (!device.is_cpu() && !graphs_) graphs_ = step::make_graphs(settings_);
-    step::GraphStep asked{problem, inputs, 1, {}, modes, {}};
-    if (settings_.engine->ranks().split_batch() && !inputs.empty() && inputs.front().dim() > 0)
-      asked.examples = inputs.front().size(0);
+    step::GraphStep asked{problem, inputs, step::examples_in(inputs, settings_), {}, modes, {}};
     if (brake) asked.brakes.assign(problem.rules.size(), *brake);
     if (!graphs_) {
       const auto loss = step::eager_step(settings_, asked);

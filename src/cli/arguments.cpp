@@ -17,6 +17,20 @@ std::string RecipeOptions::read() const {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+std::optional<RankOptions> launched_rank() {
+  auto options = RankOptions::from_environment();
+  if (options && options->size() == 1) options.reset();
+  return options;
+}
+
+void check_not_launched(const std::string& what) {
+  if (const auto launched = launched_rank())
+    throw UsageError(
+        fmt::format("{} starts its processes by itself, and this is one of {} that a launcher started: start "
+                    "it once, with --processes {}.",
+                    what, launched->size(), launched->size()));
+}
+
 void JobOptions::add_to(CLI::App& command) {
   constexpr std::int64_t kMost = 256;
   command.add_option("-j,--jobs", jobs, "Trains so many runs at once, each in a process of its own")

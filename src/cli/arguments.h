@@ -2,9 +2,11 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <sadam/process_group.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,21 @@ inline void add_device_options(CLI::App& command, std::vector<std::string>& sets
       "--deterministic", [&sets] { sets.emplace_back("train.deterministic=true"); },
       "On a GPU: the same bits on every run, at some cost in speed");
 }
+
+/// Adds --processes, which does too.
+inline void add_processes_option(CLI::App& command, std::vector<std::string>& sets) {
+  command
+      .add_option_function<std::int64_t>(
+          "--processes",
+          [&sets](std::int64_t count) { sets.push_back(fmt::format("train.processes={}", count)); },
+          "So many processes on this machine train a run together (train.processes)")
+      ->type_name("COUNT");
+}
+
+/// What torchrun, mpirun or srun has told this process; nothing if it is alone.
+std::optional<RankOptions> launched_rank();
+/// For work that no launcher can share out. Throws a UsageError under one.
+void check_not_launched(const std::string& what);
 
 /// A recipe: a file, then changes to it.
 struct RecipeOptions {

@@ -68,9 +68,10 @@ class HelpLayout : public CLI::Formatter {
 
 // A signal handler can reach nothing else.
 std::atomic<bool> stop_requested = false;
+std::atomic<bool> stop_is_patient = false;
 
 extern "C" void request_stop(int number) {
-  if (stop_requested.exchange(true) && number != SIGHUP) std::_Exit(130);
+  if (stop_requested.exchange(true) && number != SIGHUP && !stop_is_patient) std::_Exit(130);
 }
 
 }  // namespace
@@ -94,7 +95,8 @@ CLI::Option* not_empty(CLI::Option* option, const std::string& way_out) {
 
 std::size_t output_width() { return isatty(STDOUT_FILENO) == 1 ? base::terminal_columns(stdout) : 0; }
 
-StopSignal::StopSignal() {
+StopSignal::StopSignal(bool is_launched) {
+  stop_is_patient = is_launched;
   struct sigaction action {};
   action.sa_handler = request_stop;
   action.sa_flags = SA_RESTART;

@@ -92,10 +92,11 @@ class WorkLine {
 
 /// Ctrl-C as a flag that long work looks at. While it lives, SIGINT, SIGTERM and SIGHUP set `flag()` and
 /// nothing else; a second SIGINT or SIGTERM ends the program at once. (A terminal that closes may send SIGHUP
-/// twice, and what is saved then must be whole.) Where SIGHUP is ignored, as under nohup, it stays so.
+/// twice, and what is saved then must be whole.) Where SIGHUP is ignored, as under nohup, it stays so. Under
+/// a launcher nothing ends it at once: that one passes on what a terminal has sent already.
 class StopSignal {
  public:
-  StopSignal();
+  explicit StopSignal(bool is_launched = false);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;

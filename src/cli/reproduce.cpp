@@ -95,6 +95,7 @@ void reproduce_table(const ReproduceArguments& arguments) {
                       arguments.table, arguments.request.root.string()));
     return print(plan, arguments, {});
   }
+  check_not_launched("'sadam reproduce'");
   const StopSignal stop;
   ProgressOutput output(arguments.quiet || arguments.jobs.is_worker());
   const auto execution = execute(plan, output.options(arguments.jobs));
@@ -172,6 +173,7 @@ void add_reproduce(CLI::App& app) {
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
   add_device_options(command, request.set);
+  add_processes_option(command, request.set);
   arguments->jobs.add_to(command);
   auto* const none = command.add_flag("--no-controls", arguments->no_controls, "Leaves the controls out");
   command.add_option("--controls", arguments->controls, "Only these controls, such as matched,cosine")

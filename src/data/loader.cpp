@@ -37,7 +37,9 @@ class Loader::Workers {
         table_(normalization_table(options.normalization)),
         count_(images_->size()),
         image_bytes_(images_->bytes_per_image()),
-        full_batch_(std::min(options.batch, count_)),
+        full_batch_(options.parts_take_turns
+                        ? std::min(options.batch, count_)
+                        : (std::min(options.batch, count_) + options.parts - 1) / options.parts),
         share_(std::max<std::size_t>(1, kShareBytes / std::max<std::size_t>(1, image_bytes_))),
         slots_(std::min(options.ahead, batches())) {
     for (auto& slot : slots_) make_room(slot.batch);
@@ -109,9 +111,7 @@ class Loader::Workers {
 
   Slot& slot_of(std::size_t batch) { return slots_[batch % slots_.size()]; }
 
-  std::size_t images_in(std::size_t batch) const {
-    return batch < batches() ? std::min(options_.batch, count_ - batch * options_.batch) : 0;
-  }
+  std::size_t images_in(std::size_t batch) const { return range_of_batch(options_, batch, count_).size; }
 
   void make_room(Batch& batch) const {
     batch.images.resize(full_batch_ * image_bytes_);
@@ -172,7 +172,7 @@ class Loader::Workers {
   }
 
   void make(std::size_t batch, std::size_t image, Slot& slot, std::uint8_t* bytes) const {
-    const auto place = batch * options_.batch + image;
+    const auto place = range_of_batch(options_, batch, count_).first + image;
     const std::size_t index = options_.shuffle ? order_[place] : place;
     slot.batch.labels[image] = images_->label(index);
     images_->read(index, bytes);
@@ -228,8 +228,19 @@ NormalizationTable normalization_table(const Normalization& normalization) {
   return table;
 }
 
+BatchRange range_of_batch(const LoaderOptions& options, std::size_t batch, std::size_t count) {
+  const auto first = std::min(batch * options.batch, count);
+  const auto size = std::min(options.batch, count - first);
+  if (options.parts_take_turns) return {first, batch % options.parts == options.part ? size : 0};
+  const auto begin = size * options.part / options.parts;
+  return {first + begin, size * (options.part + 1) / options.parts - begin};
+}
+
 const LoaderOptions& checked_options(const LoaderOptions& options) {
   if (options.batch < 1) throw Error("a batch of 0 images was asked for: it must have at least 1.");
+  if (options.part >= options.parts)
+    throw Error(
+        fmt::format("part {} of a batch was asked for, and there are {}.", options.part, options.parts));
   if (options.threads < 1)
     throw Error(fmt::format("a loader with {} threads was asked for: it needs at least 1.", options.threads));
   if (options.ahead < 1)

@@ -21,7 +21,13 @@ struct Batch {
 
 struct LoaderOptions {
   std::size_t batch = 128;  ///< the last batch of an epoch may be smaller
-  bool shuffle = true;      ///< a new order in each epoch; else the set's own
+  /// Several loaders share an epoch: this one has the part with this number, of so many. Parts of a batch lie
+  /// one after the other and are as equal as can be; some of a small one are empty. Or batches stay whole and
+  /// the parts take turns; all others are empty then.
+  std::size_t part = 0;
+  std::size_t parts = 1;
+  bool parts_take_turns = false;
+  bool shuffle = true;  ///< a new order in each epoch; else the set's own
   std::uint64_t seed = 0;
   int threads = 1;        ///< workers, at least 1
   std::size_t ahead = 4;  ///< batches made ahead, at least 1
@@ -50,6 +56,14 @@ class Loader {
   class Workers;
   std::unique_ptr<Workers> workers_;
 };
+
+/// Images [first, first + size) of the order of an epoch.
+struct BatchRange {
+  std::size_t first = 0;
+  std::size_t size = 0;
+};
+/// Of a batch, where there are `count` images: the part of it that the options say. Nothing behind the last.
+BatchRange range_of_batch(const LoaderOptions& options, std::size_t batch, std::size_t count);
 
 /// The same options, if a loader can work with them; else throws an Error that says why not.
 const LoaderOptions& checked_options(const LoaderOptions& options);

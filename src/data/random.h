@@ -15,7 +15,8 @@ namespace sadam::data {
 enum class Purpose : std::uint32_t {
   shuffle = 0xDA7A0001u,
   train_picture = 0xDA7A0002u,
-  test_picture = 0xDA7A0003u
+  test_picture = 0xDA7A0003u,
+  masks_of_rank = 0xDA7A0004u
 };
 
 /// Stream number `number` of a seed and a purpose: a pure function of the three. It repeats after 2³⁴ words.

@@ -85,9 +85,7 @@ torch::Tensor GraphedStep::take(const Inputs& inputs, const double* brake) {
   }
   if (!device.is_cpu()) check_devices(*parts_->module, device);
   const auto problem = optimizer.problem();
-  step::GraphStep asked{problem, inputs, 1, {}, {}, {}};
-  if (optimizer.engine().ranks().split_batch() && !inputs.empty() && inputs.front().dim() > 0)
-    asked.examples = inputs.front().size(0);
+  step::GraphStep asked{problem, inputs, step::examples_in(inputs, settings), {}, {}, {}};
   if (brake != nullptr) asked.brakes.assign(problem.rules.size(), *brake);
   if (!parts_->graphs) {
     const auto loss = step::eager_step(settings, asked);

@@ -1,6 +1,7 @@
 #include "process_group/c10d_group.h"
 
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
@@ -60,19 +61,22 @@ void check(const RankOptions& options, const std::string& caller) {
 c10::intrusive_ptr<c10d::Store> make_store(const RankOptions& options, const std::string& caller) {
   c10d::TCPStoreOptions tcp;
   tcp.port = static_cast<std::uint16_t>(options.port());
-  tcp.isServer = options.rank() == 0;
+  tcp.isServer = options.rank() == 0 && !options.store_is_there();
   tcp.numWorkers = static_cast<std::size_t>(options.size());
   tcp.waitWorkers = false;  // meet() does, and says who is missing
   tcp.timeout = options.timeout();
   const auto where = options.host() + ":" + std::to_string(options.port());
   try {
-    return c10::make_intrusive<c10d::TCPStore>(options.host(), tcp);
+    auto store = c10::make_intrusive<c10d::TCPStore>(options.host(), tcp);
+    if (options.prefix().empty()) return store;
+    return c10::make_intrusive<c10d::PrefixStore>(options.prefix(), std::move(store));
   } catch (const std::exception& error) {
     if (tcp.isServer)
       throw Error(caller + ": rank 0 cannot wait for the others at " + where + " (" + first_line(error) +
                   "): choose another port.");
-    throw Error(caller + ": rank " + std::to_string(options.rank()) + " found no rank 0 at " + where +
-                " within " + seconds(options.timeout()) + ": start all ranks, with the same host and port.");
+    throw Error(caller + ": rank " + std::to_string(options.rank()) + " found no " +
+                (options.store_is_there() ? "store" : "rank 0") + " at " + where + " within " +
+                seconds(options.timeout()) + ": start all ranks, with the same host and port.");
   }
 }
 
@@ -86,7 +90,7 @@ void C10dGroup::meet(const std::string& caller) {
   const auto until = Clock::now() + timeout_;
   std::vector<int> missing;
   try {
-    store_->set(key("here", rank_), {1});
+    store_->set(key("here", rank_), std::vector<std::uint8_t>{1});
   } catch (const std::exception& error) {
     throw Error(caller + ": rank " + std::to_string(rank_) + " lost the store that rank 0 keeps (" +
                 first_line(error) + "): look at what rank 0 says.");
@@ -180,8 +184,8 @@ void C10dGroup::give_up(const std::exception& error) {
 std::string C10dGroup::why(const std::exception& error) const {
   const auto silent =
       ask<std::vector<int>>(kPatience + kGlance, [rank = rank_, size = size_](c10d::Store& store) {
-        store.set(kGaveUp, {1});
-        store.set(key(kGaveUp, rank), {1});
+        store.set(kGaveUp, std::vector<std::uint8_t>{1});
+        store.set(key(kGaveUp, rank), std::vector<std::uint8_t>{1});
         const auto look = [&] {
           std::vector<int> missing;
           for (int r = 0; r < size; ++r)

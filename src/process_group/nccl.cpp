@@ -7,6 +7,9 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
+#include <cstdlib>
+#include <future>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -26,6 +29,7 @@ class NcclGroup : public C10dGroup {
     auto nccl = c10d::ProcessGroupNCCL::Options::create();
     // This group gives up first, with a sentence. Torch's own watchdog would end the process.
     nccl->timeout = timeout() + std::chrono::minutes(1);
+    ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", /*overwrite=*/0);
     try {
       nccl_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store(), rank(), size(), nccl);
       // Connects: a capture cannot.
@@ -65,12 +69,20 @@ class NcclGroup : public C10dGroup {
     }
     return false;
   }
+  /// Torch's abort may wait for ever for a rank that is gone, and so may what comes after it at the end of
+  /// the group: a thread does it, which may be left behind, and the group is never destroyed.
   void abandon() override {
-    try {
-      nccl_->abort();
-    } catch (const std::exception&) {
-      // it is of no use either way
-    }
+    const auto aborted = std::make_shared<std::promise<void>>();
+    std::thread([aborted, nccl = nccl_.get()] {
+      try {
+        nccl->abort();
+      } catch (const std::exception&) {
+        // it is of no use either way
+      }
+      aborted->set_value();
+    }).detach();
+    aborted->get_future().wait_for(std::chrono::seconds(3));
+    static_cast<void>(nccl_.release());
   }
 
   torch::Device device_;

@@ -98,6 +98,8 @@ std::vector<Entrant> single_entrants(std::vector<RunSummary> runs) {
 // What decides nothing about the results, or only how they are rounded.
 train::Recipe without_machine(train::Recipe recipe) {
   recipe.data.root.clear();
+  recipe.train.processes = 1;
+  recipe.train.split = train::TrainRecipe().split;
   recipe.train.threads = 0;
   recipe.train.checkpoint_every = 0;
   return recipe;

@@ -172,7 +172,8 @@ std::vector<const PlannedRun*> open_runs(const Plan& plan) {
 // What `plan` says, for the process that another one started.
 Execution execute_as_worker(Plan plan, const ExecuteOptions& options) {
   for (auto& run : plan.runs)
-    if (run.recipe.train.threads == 0) run.recipe.train.threads = options.worker.threads;
+    if (auto& train = run.recipe.train; train.threads == 0)
+      train.threads = std::max<std::int64_t>(1, options.worker.threads / train.processes);
   WorkerReport report(plan, std::cout);
   return Executor(plan, options, report).go(open_runs(plan));
 }

@@ -177,10 +177,10 @@ void add_cosine(Plan& plan, const std::filesystem::path& folder, PlannedRun run)
   plan.runs.push_back(run);
 }
 
-// Where the data are and how many threads there are changes no result that is compared.
+// Where the data are and how the work is shared out changes no result that is compared.
 bool decides_something(const std::string& assignment) {
-  return !assignment.starts_with("data.root") && !assignment.starts_with("train.threads") &&
-         !assignment.starts_with("train.checkpoint_every");
+  const auto field = assignment.substr(0, assignment.find_first_of(" ="));
+  return !train::may_change(field) && field != "train.threads";
 }
 
 std::vector<std::string> differences_of(const TableRecipe& paper, const TableRecipe& table,

@@ -1,21 +1,12 @@
 // Several runs at once: as many processes of this program, which share a plan as any processes can, and this
 // one, which starts them, tells what becomes of the runs, and stops them.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
-#include <climits>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -24,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/child.h"
 #include "base/file.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -57,114 +49,24 @@ std::vector<std::string> command_of_worker(const std::string& plan, std::int64_t
   return words;
 }
 
-// By its own path: `ps` knows a program by the last part of what was executed.
-std::string path_of_program() {
-  constexpr const char* kLink = "/proc/self/exe";
-  std::array<char, PATH_MAX> path{};
-  const auto length = ::readlink(kLink, path.data(), path.size() - 1);
-  return length > 0 && ::access(path.data(), X_OK) == 0 ? path.data() : kLink;
-}
+struct Worker {
+  Worker(const std::vector<std::string>& words, base::Pipe out, base::Pipe err)
+      // Ctrl-C goes to this program alone, which tells its workers once: told twice they would not save. When
+      // nobody listens any more, they save all the same.
+      : process(words, {.out = out.write,
+                        .err = err.write,
+                        .signal_when_orphaned = SIGTERM,
+                        .in_own_group = true,
+                        .ignored = {SIGPIPE}}),
+        lines(std::move(out.read)),
+        words_spoken(std::move(err.read)) {}
 
-struct Pipe {
-  base::Descriptor read;
-  base::Descriptor write;
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw base::failure("make", "a pipe", errno);
-  return {base::Descriptor(ends[0]), base::Descriptor(ends[1])};
-}
-
-// What comes out of a pipe, line by line.
-class Lines {
- public:
-  explicit Lines(base::Descriptor pipe) : pipe_(std::move(pipe)) {}
-
-  int number() const { return pipe_.number(); }
-  bool is_open() const { return pipe_.number() >= 0; }
-
-  /// What is there now; closes the pipe at its end.
-  std::vector<std::string> take() {
-    std::array<char, 4096> buffer{};
-    const auto count = ::read(pipe_.number(), buffer.data(), buffer.size());
-    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return {};
-    if (count > 0) rest_.append(buffer.data(), static_cast<std::size_t>(count));
-    std::vector<std::string> lines;
-    for (auto end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n')) {
-      lines.push_back(rest_.substr(0, end));
-      rest_.erase(0, end + 1);
-    }
-    if (count > 0) return lines;
-    pipe_ = base::Descriptor();
-    if (!rest_.empty()) lines.push_back(std::exchange(rest_, {}));
-    return lines;
-  }
-
- private:
-  base::Descriptor pipe_;
-  std::string rest_;
-};
-
-class Worker {
- public:
-  Worker(const std::string& program, std::vector<std::string> words) {
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (auto& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    auto out = make_pipe();
-    auto err = make_pipe();
-    const auto nothing = base::open_descriptor("/dev/null", O_RDONLY | O_CLOEXEC);
-    const auto parent = ::getpid();
-    process_ = ::fork();
-    if (process_ < 0) throw base::failure("start", program, errno);
-    if (process_ == 0) {
-      // Ctrl-C goes to this program alone, which tells its workers once: told twice they would not save.
-      ::setpgid(0, 0);
-#ifdef __linux__
-      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-#endif
-      ::signal(SIGPIPE, SIG_IGN);  // when nobody listens any more, it saves all the same
-      if (::getppid() != parent) ::_exit(0);
-      ::dup2(nothing.number(), STDIN_FILENO);
-      ::dup2(out.write.number(), STDOUT_FILENO);
-      ::dup2(err.write.number(), STDERR_FILENO);
-      ::execv(program.c_str(), arguments.data());
-      ::_exit(127);
-    }
-    lines = Lines(std::move(out.read));
-    words_spoken = Lines(std::move(err.read));
-  }
-  ~Worker() {
-    if (process_ <= 0) return;
-    ::kill(process_, SIGTERM);
-    wait();
-  }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
-
-  bool has_ended() const { return process_ == 0; }
-  void stop() const {
-    if (process_ > 0) ::kill(process_, SIGTERM);
-  }
-  /// As waitpid() has it.
-  int wait() {
-    int status = 0;
-    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-    }
-    process_ = 0;
-    return status;
-  }
-
-  Lines lines{base::Descriptor()};
-  Lines words_spoken{base::Descriptor()};
+  base::Child process;
+  base::Lines lines;
+  base::Lines words_spoken;
   const PlannedRun* run = nullptr;  ///< what it trains
   std::string last_words;
   bool has_failures = false;  ///< of runs, which were told
-
- private:
-  pid_t process_ = 0;
 };
 
 class Crew {
@@ -179,17 +81,17 @@ class Crew {
         })));
     if (count == 0) return;
     const auto cores = std::max<std::size_t>(1, std::thread::hardware_concurrency());
-    const auto program = path_of_program();
     const auto words = command_of_worker(fingerprint(plan),
                                          static_cast<std::int64_t>(std::max<std::size_t>(1, cores / count)));
-    for (std::size_t i = 0; i < count; ++i) workers_.push_back(std::make_unique<Worker>(program, words));
+    for (std::size_t i = 0; i < count; ++i)
+      workers_.push_back(std::make_unique<Worker>(words, base::make_pipe(), base::make_pipe()));
   }
 
   Execution go() {
     while (look()) {
       if (options_.stop && !execution_.stopped) {
         execution_.stopped = true;
-        for (const auto& worker : workers_) worker->stop();
+        for (const auto& worker : workers_) worker->process.signal(SIGTERM);
       }
       draw();
     }
@@ -218,7 +120,7 @@ class Crew {
     if (pipes.empty()) return false;
     constexpr int kMilliseconds = 100;
     ::poll(pipes.data(), pipes.size(), kMilliseconds);
-    const auto is_ready = [&](const Lines& lines) {
+    const auto is_ready = [&](const base::Lines& lines) {
       return std::any_of(pipes.begin(), pipes.end(),
                          [&](const pollfd& pipe) { return pipe.fd == lines.number() && pipe.revents != 0; });
     };
@@ -227,7 +129,8 @@ class Crew {
         for (const auto& line : worker->lines.take()) hear(*worker, line);
       if (worker->words_spoken.is_open() && is_ready(worker->words_spoken))
         for (const auto& line : worker->words_spoken.take()) relay(*worker, line);
-      if (!worker->has_ended() && !worker->lines.is_open() && !worker->words_spoken.is_open()) bury(*worker);
+      if (!worker->process.is_waited_for() && !worker->lines.is_open() && !worker->words_spoken.is_open())
+        bury(*worker);
     }
     return true;
   }
@@ -273,20 +176,17 @@ class Crew {
   }
 
   void bury(Worker& worker) {
-    const int status = worker.wait();
+    const int status = worker.process.wait();
     // One that had not come to its first run yet is ended by the signal.
     const bool was_told = execution_.stopped && (!WIFSIGNALED(status) || WTERMSIG(status) == SIGTERM);
     if (was_told || (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || worker.has_failures))) return;
-    const auto how = WIFSIGNALED(status) ? fmt::format("was ended by signal {} ({})", WTERMSIG(status),
-                                                       ::strsignal(WTERMSIG(status)))
-                                         : fmt::format("ended with status {}", WEXITSTATUS(status));
     const auto what = worker.run != nullptr
                           ? fmt::format("the process that trained {}", worker.run->label(plan_.table))
                           : std::string("a process that was to train");
     const auto words = worker.last_words.empty()
                            ? ""
                            : fmt::format("; its last words: {}", base::printable(worker.last_words));
-    const auto sentence = fmt::format("{} {}{}", what, how, words);
+    const auto sentence = fmt::format("{} {}{}", what, base::how_it_ended(status), words);
     erase();
     options_.out << sentence << std::endl;
     execution_.failures.push_back(sentence);
@@ -299,7 +199,8 @@ class Crew {
     if (is_drawn_ && now - drawn_at_ < 0.5) return;
     std::vector<std::string> labels;
     for (const auto& worker : workers_)
-      if (worker->run != nullptr && !worker->has_ended()) labels.push_back(worker->run->label(plan_.table));
+      if (worker->run != nullptr && !worker->process.is_waited_for())
+        labels.push_back(worker->run->label(plan_.table));
     const auto columns = base::terminal_columns(stderr);
     auto line = execution_.stopped ? std::string("stopping") : teller_.standing();
     // The names of as many as fit.

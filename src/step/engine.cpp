@@ -112,7 +112,6 @@ void Engine::evaluate_probes(const Problem& problem, const Request& request, Att
   if (!attempt.has_base && !knows_skip(round)) find_base(problem, request, attempt);
   round.has_base = attempt.has_base;
   round.rounding = attempt.base_rounding;
-  if (ranks_.split_probes()) numbers_->probed(round.first_probe, round.probes).zero_();
   if (!round.has_base || knows_skip(round)) round.probes = 0;
   const bool is_idle = ranks_.is_idle(request);
   if (is_idle && !plan.wants_slopes()) return;
@@ -148,6 +147,8 @@ void Engine::evaluate_probes(const Problem& problem, const Request& request, Att
       if (ranks_.evaluates(i))
         passes().add_slope(plan, passes().direction(plan, i, step, groups), round.first_probe + i);
   attempt.fork.join();
+  for (std::int64_t i = 0; i < round.probes; ++i)  // those of other ranks, whose sum is gathered
+    if (!ranks_.evaluates(i)) numbers_->probed(round.first_probe + i).zero_();
   if (replay != nullptr) attempt.before.draws.after_probes();
   round.probe_seconds = backend_->seconds_since(began);
 }

@@ -2,6 +2,11 @@
 
 namespace sadam::step {
 
+std::int64_t examples_in(const Inputs& inputs, const GraphSettings& settings) {
+  const bool counts = settings.engine->ranks().split_batch() && !inputs.empty() && inputs.front().dim() > 0;
+  return counts ? inputs.front().size(0) : 1;
+}
+
 Request request_of(const GraphStep& asked) {
   Request request;
   request.caller = "GraphedStep";

@@ -49,6 +49,9 @@ class Graphs {
   std::int64_t streams = 0;  ///< that its probes ran on
 };
 
+/// How many examples this rank has, in a group that splits the batch: the rows of the first input.
+std::int64_t examples_in(const Inputs& inputs, const GraphSettings& settings);
+
 /// What it asks of the engine, but for the loss.
 Request request_of(const GraphStep& asked);
 

@@ -173,12 +173,9 @@ at::Tensor Ranks::average_gradients(const Problem& problem, const Request& reque
   if (weight > 0) {
     numbers[0].fill_(weight);
     if (loss.defined()) numbers[1].fill_(1), numbers[2].copy_(loss.reshape({})).mul_(weight);
-    if (!request.recorded) {
-      const auto has_gradient = at::zeros({static_cast<std::int64_t>(items.size())}, at::kDouble);
-      for (std::size_t i = 0; i < items.size(); ++i)
-        has_gradient.data_ptr<double>()[i] = items[i].is_trained() ? 1 : 0;
-      numbers.narrow(0, 3, has_gradient.numel()).copy_(has_gradient);
-    }
+    numbers.narrow(0, 3, numbers.numel() - 3).fill_(1);
+    for (std::size_t i = 0; i < items.size(); ++i)
+      if (!items[i].is_trained()) numbers[3 + static_cast<std::int64_t>(i)].fill_(0);
   }
   if (!sums) sums = std::make_unique<GradientSums>(*group_, items, weight, options_.bucket_bytes());
   sums->send_rest(/*zeros=*/weight == 0);

@@ -183,9 +183,9 @@ std::size_t DeviceImages::next(const at::Tensor& images, const at::Tensor& label
   auto& state = *state_;
   if (!state.started)
     throw Error("a data set was asked for a batch before an epoch was started: call start() first.");
-  const auto first = state.next_batch * state.options.batch;
-  if (first >= state.count) return 0;
-  const auto count = std::min(state.options.batch, state.count - first);
+  const auto [first, count] = data::range_of_batch(state.options, state.next_batch, state.count);
+  ++state.next_batch;
+  if (count == 0) return 0;
   check_batch_tensors(images, labels, static_cast<std::int64_t>(count), state.launch.pixels);
   if (images.device() != state.device)
     throw Error(fmt::format("a batch was to be written to the device '{}': its data set is on '{}'.",
@@ -207,7 +207,6 @@ std::size_t DeviceImages::next(const at::Tensor& images, const at::Tensor& label
   launch.channels_last = !images.is_contiguous();
   launch.stream = stream.stream();
   data::device::gather(launch);
-  ++state.next_batch;
   return count;
 }
 

@@ -72,15 +72,15 @@ class DeviceFeed : public Feed {
 
   void start(std::int64_t epoch, std::int64_t first_batch) override {
     batches_->start(static_cast<std::size_t>(epoch), static_cast<std::size_t>(first_batch));
+    next_batch_ = first_batch;
   }
 
   std::vector<TensorBatch> next(std::int64_t count) override {
     while (static_cast<std::int64_t>(held_.size()) < count) held_.push_back(empty_batch());
     std::vector<TensorBatch> result;
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t i = 0; i < count && next_batch_ < batches(); ++i, ++next_batch_) {
       const auto& tensors = held_[static_cast<std::size_t>(i)];
       const auto n = static_cast<std::int64_t>(batches_->next(tensors[0], tensors[1]));
-      if (n == 0) break;
       result.push_back({tensors[0].narrow(0, 0, n), tensors[1].narrow(0, 0, n)});
     }
     return result;
@@ -98,6 +98,7 @@ class DeviceFeed : public Feed {
   std::int64_t batch_;
   std::int64_t side_;
   c10::Device device_;
+  std::int64_t next_batch_ = 0;
   std::vector<TensorBatch> held_;
 };
 

@@ -23,7 +23,8 @@ class Feed {
   virtual std::int64_t batches() const = 0;
   /// Begins epoch `epoch` with its batch number `first_batch`, both from 0.
   virtual void start(std::int64_t epoch, std::int64_t first_batch = 0) = 0;
-  /// The next `count` batches of the epoch, or as many as are left. They are valid until the next call.
+  /// The next `count` batches of the epoch, or as many as are left. They are valid until the next call. Where
+  /// the options take a part of each batch, some may be empty.
   virtual std::vector<TensorBatch> next(std::int64_t count = 1) = 0;
   /// Where the images are before they are needed: "GPU" or "host".
   virtual const char* home() const = 0;
@@ -51,7 +52,7 @@ class Batches {
 
   /// Writes the next batch to the first rows of `images` (float32, at least as many as the batch has × 3 ×
   /// pixels × pixels, contiguous or channels_last) and `labels` (int64); returns how many it wrote, 0 at the
-  /// end of the epoch. Throws as the loader does.
+  /// end of the epoch or where its part of a batch is empty. Throws as the loader does.
   ///
   /// On a GPU the work is enqueued on the current stream and not waited for. start() and next() may be called
   /// on different streams; the tensors are the caller's to guard.

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <sadam/error.h>
+#include <sadam/process_group.h>
 #include <sadam/version.h>
 #include <torch/nn/module.h>
 #include <torch/version.h>
@@ -16,6 +17,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <system_error>
 #include <thread>
 
@@ -127,11 +129,53 @@ data::LoaderOptions loader_options(const Recipe& recipe, const data::DataSet& da
   return options;
 }
 
-int use_threads(std::int64_t threads) {
-  const int count = threads > 0 ? static_cast<int>(threads)
-                                : std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+int use_threads(std::int64_t threads, std::int64_t processes) {
+  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  const auto count = static_cast<int>(threads > 0 ? threads : std::max<std::int64_t>(cores / processes, 1));
   at::set_num_threads(count);
   return count;
+}
+
+void check_processes(const Recipe& recipe) {
+  if (recipe.train.processes == 1) return;
+  if (!has_gloo())
+    throw Error(
+        "this sadam was built without Gloo, which processes talk by: leave out train.processes, or install "
+        "libgloo-dev and build it again.");
+  if (!device_named(recipe.train.device).is_cpu())
+    throw UsageError(
+        "several processes train on the CPU only, and train.device is a GPU: leave out train.processes.");
+  const bool probes = optimizer_of(recipe) == OptimizerKind::sadam && control_of(recipe) == Control::none;
+  if (probes && recipe.train.probe_images > 0 && split_of(recipe) == Split::batch)
+    throw UsageError(
+        "train.probe_images takes the first images of a batch, which one process alone would have: leave it "
+        "out, or set train.split=probes.");
+  if (probes && split_of(recipe) == Split::probes && recipe.optimizer.noise == name_of(ProbeNoise::fresh))
+    throw UsageError(
+        "with optimizer.noise=fresh each probe draws masks of its own, so processes cannot share the probes: "
+        "use shared, or train.split=batch.");
+}
+
+std::uint32_t checksum_of(const data::DataSet& data) {
+  std::uint32_t checksum = 0;
+  const auto add = [&](const auto& values) {
+    checksum = base::crc32(std::as_bytes(std::span(values)), checksum);
+  };
+  for (const auto& set : {data.train, data.test, data.validation}) {
+    if (!set) continue;
+    add(std::array{set->size(), set->pixels(), static_cast<std::size_t>(set->classes())});
+    std::vector<std::int64_t> labels(set->size());
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = set->label(i);
+    add(labels);
+    // All images may take minutes to decode.
+    constexpr std::size_t kImages = 16;
+    std::vector<std::uint8_t> image(set->bytes_per_image());
+    for (std::size_t i = 0; i < std::min(kImages, set->size()); ++i) {
+      set->read(i * set->size() / std::min(kImages, set->size()), image.data());
+      add(image);
+    }
+  }
+  return checksum;
 }
 
 std::filesystem::path weights_file(const Recipe& recipe) {
@@ -172,22 +216,29 @@ Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer 
 }
 
 void check_batches(const Recipe& recipe, std::int64_t images, std::int64_t pixels) {
+  // The smallest part of a batch that is not empty.
+  const auto parts = split_of(recipe) == Split::batch ? recipe.train.processes : 1;
+  const auto least_part = [&](std::int64_t batch) { return std::max<std::int64_t>(batch / parts, 1); };
   const auto rest = images % recipe.train.batch;
-  const auto smallest = rest > 0 ? rest : recipe.train.batch;
+  const auto smallest = least_part(rest > 0 ? rest : recipe.train.batch);
   if (smallest >= nn::least_batch(model_of(recipe), pixels)) return;
   throw UsageError(
-      fmt::format("{} images in batches of {} leave one alone, and {} cannot be trained on one image of {} "
+      fmt::format("{} images in batches of {}{} leave one alone, and {} cannot be trained on one image of {} "
                   "pixels, because its last "
                   "batch norms would see one value a channel: change train.batch or data.train_images, or "
                   "use larger images.",
-                  images, recipe.train.batch, recipe.model.name, pixels));
+                  images, recipe.train.batch, parts == 1 ? "" : fmt::format(" for {} processes", parts),
+                  recipe.model.name, pixels));
 }
 
 std::string libtorch_version() { return TORCH_VERSION; }
 
-RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data) {
-  recipe.train.threads = use_threads(recipe.train.threads);
+RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data,
+                    std::int64_t local_processes) {
+  recipe.train.threads =
+      use_threads(recipe.train.threads, local_processes > 0 ? local_processes : recipe.train.processes);
   device_named(recipe.train.device);
+  check_processes(recipe);
   settle_control(recipe);
   if (recipe.data.pixels == 0 && data::path_in_name(recipe.data.name))
     recipe.data.pixels = static_cast<std::int64_t>(data::own_pixels(recipe.data.name));
@@ -212,9 +263,19 @@ void take_back(const RunFolder& folder) {
     std::filesystem::remove(path, gone);
 }
 
-void change_recipe(const RunFolder& folder, const Recipe& wanted, DataSets& data) {
+void change_recipe(const RunFolder& folder, Recipe wanted, DataSets& data) {
   const auto& paths = folder.paths();
   const auto recipe = recipe_of(paths);
+  if (wanted.train.processes == recipe.train.processes && wanted.train.threads != recipe.train.threads)
+    throw UsageError(fmt::format(
+        "train.threads is {}, and other threads round differently: only with other train.processes may it "
+        "change.",
+        recipe.train.threads));
+  // More processes have no more threads together, unless they are told so.
+  if (wanted.train.processes > recipe.train.processes && wanted.train.threads == recipe.train.threads)
+    wanted.train.threads =
+        std::max<std::int64_t>(wanted.train.threads * recipe.train.processes / wanted.train.processes, 1);
+  check_processes(wanted);
   if (wanted == recipe) return;
   if (wanted.data.name != recipe.data.name &&
       !(data::path_in_name(wanted.data.name) && data::path_in_name(recipe.data.name)))
@@ -226,6 +287,11 @@ void change_recipe(const RunFolder& folder, const Recipe& wanted, DataSets& data
   check_tensorboard_place(paths.tensorboard());
   if (wanted.train.epochs != recipe.train.epochs || wanted.data.name != recipe.data.name)
     data.open(wanted.data);
+  if (wanted.train.processes != recipe.train.processes || wanted.train.split != recipe.train.split) {
+    const auto images = data.open(wanted.data).train;
+    check_batches(wanted, static_cast<std::int64_t>(images->size()),
+                  static_cast<std::int64_t>(images->pixels()));
+  }
   const auto bytes = base::read_file(paths.recipe());
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto where_it_ran = text.substr(std::min(text.find(kWhereItRan), text.size()));

@@ -52,8 +52,14 @@ void check_batches(const Recipe& recipe, std::int64_t images, std::int64_t pixel
 /// How a run's batches are made, of the training or the test images.
 data::LoaderOptions loader_options(const Recipe& recipe, const data::DataSet& data, bool train);
 
-/// Sets the number of threads, 0 for one a core; returns it.
-int use_threads(std::int64_t threads);
+/// Sets the number of threads, 0 for one a core, shared by so many processes; returns it.
+int use_threads(std::int64_t threads, std::int64_t processes = 1);
+
+/// Refuses what several processes cannot do together.
+void check_processes(const Recipe& recipe);
+
+/// Of sizes, labels and some of the images: whether two processes have the same data.
+std::uint32_t checksum_of(const data::DataSet& data);
 
 /// "1.13.0": what the program was built with.
 std::string libtorch_version();
@@ -62,14 +68,16 @@ std::string libtorch_version();
 /// (threads, the size of images in a folder, the brake of a `matched` control), and with the versions it runs
 /// on. Nothing is trained yet. Data, weights and recipe that do not go together are refused before the folder
 /// is made.
-RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data);
+/// `local_processes`: how many of the run's processes are on this machine; 0: all of them.
+RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets& data,
+                    std::int64_t local_processes = 0);
 
 /// Removes the folder of a run that begin_run has made, and that failed before its first step.
 void take_back(const RunFolder& folder);
 
-/// Rewrites the run.toml of a run that is to go on with another title, another place of its data, or another
-/// number of epochs; other fields must be as they were. Throws a UsageError, and changes nothing, where that
-/// would not be the run that it would have been with them from the start.
-void change_recipe(const RunFolder& folder, const Recipe& wanted, DataSets& data);
+/// Rewrites the run.toml of a run that is to go on with another title, another place of its data, other
+/// processes, or another number of epochs; other fields must be as they were. Throws a UsageError, and
+/// changes nothing, where that would not be the run that it would have been with them from the start.
+void change_recipe(const RunFolder& folder, Recipe wanted, DataSets& data);
 
 }  // namespace sadam::train

@@ -11,23 +11,27 @@
 #include <cmath>
 #include <deque>
 #include <optional>
-#include <sstream>
+#include <ostream>
 #include <string_view>
 #include <utility>
 
 #include "base/file.h"
+#include "data/random.h"
 #include "nn/classifier.h"
 #include "train/chatter.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
 #include "train/feed.h"
+#include "train/local_ranks.h"
 #include "train/progress.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 #include "train/record/events.h"
 #include "train/regimes.h"
+#include "train/run_record.h"
 #include "train/schedule.h"
 #include "train/setup.h"
+#include "train/team.h"
 #include "train/training.h"
 
 namespace sadam::train {
@@ -45,55 +49,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-double wall_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 // On a GPU each fetch of summaries waits for the device: they are fetched in lots.
 constexpr std::size_t kLot = 128;
-
-// How often TensorBoard gets a point: a hundred times an epoch is plenty for a curve.
-std::int64_t tensorboard_interval(std::int64_t steps_per_epoch) {
-  return std::max<std::int64_t>(steps_per_epoch / 100, 1);
-}
-
-bool is_tensorboard_lost(const Position& position, const RunPaths& paths) {
-  try {
-    check_unchanged_since(position.tensorboard, paths.tensorboard_file());
-    return false;
-  } catch (const Error&) {
-    return true;
-  }
-}
-
-std::string tensorboard_made_anew(const RunPaths& paths) {
-  return fmt::format("{} is damaged or gone: it is made anew from {}.", paths.tensorboard_file().string(),
-                     paths.events().filename().string());
-}
-
-// What a new file holds: the recipe, and the points of what has happened.
-void write_tensorboard(TensorBoardWriter& file, const Recipe& recipe, const EventFile& events,
-                       std::int64_t steps_per_epoch) {
-  struct Value {
-    Hyperparameter::second_type operator()(const std::string* text) const { return *text; }
-    Hyperparameter::second_type operator()(const bool* flag) const { return *flag; }
-    Hyperparameter::second_type operator()(const double* number) const { return *number; }
-    Hyperparameter::second_type operator()(const std::int64_t* number) const {
-      return static_cast<double>(*number);
-    }
-  };
-  auto copy = recipe;  // the table hands out places to write to
-  std::vector<Hyperparameter> fields;
-  for (const auto& row : field_table())
-    if (row.applies_to(recipe)) fields.emplace_back(row.name(), std::visit(Value{}, row.slot(copy)));
-  const double now = wall_time();
-  file.recipe(to_toml(recipe), fields, now);
-  for (const auto& event : events.steps)
-    if (event.step % tensorboard_interval(steps_per_epoch) == 0) file.step(event, now);
-  for (const auto& event : events.chatter) file.chatter(event, now);
-  EpochEvent before;
-  for (const auto& event : events.epochs) file.epoch(event, std::exchange(before, event), now);
-}
 
 std::optional<double> residual_of(const StepSummary& summary) {
   if (!summary.probed || summary.slopes.empty()) return std::nullopt;
@@ -105,20 +62,28 @@ std::optional<double> residual_of(const StepSummary& summary) {
   return std::sqrt(squares / static_cast<double>(summary.slopes.size()));
 }
 
-double accuracy_to_keep_by(const EpochEvent& epoch) {
-  return epoch.validation_accuracy.value_or(epoch.test_accuracy);
+// A look at all weights; the ranks must have the same to the bit.
+constexpr std::int64_t kStepsBetweenChecks = 100;
+
+std::ostream& nobody() {
+  static std::ostream stream(nullptr);
+  return stream;
 }
 
 // A run that is under way.
 class Run {
  public:
-  /// `before`: what has happened until the checkpoint.
-  Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved,
-      EventFile before);
+  /// `paths`: of the run's folder; null on a rank that has none. `before`: what has happened until the
+  /// checkpoint.
+  Run(const RunPaths* paths, const RunOptions& options, Team& team, Recipe recipe,
+      std::optional<SavedRun> saved, const EventFile& before);
   Outcome go();
 
  private:
-  bool stop_requested() const { return options_.stop != nullptr && *options_.stop; }
+  bool stop_requested() const { return team_.any(options_.stop != nullptr && *options_.stop); }
+  /// Whether a rank trains on a part of each batch.
+  bool splits_batch() const { return split_of(recipe_) == Split::batch; }
+  std::uint64_t seed_of_step(std::int64_t step) const;
   double steps_per_evaluation() const;
   bool train_epoch();  // false: stopped before its end
   void take_step();
@@ -131,18 +96,16 @@ class Run {
   std::int64_t steps_taken() const {
     return position_.this_epoch.steps + static_cast<std::int64_t>(pending_.size());
   }
+  /// On the rank that has the folder.
   void save();
-  /// The checkpoint of an epoch that was just saved, if it is the best so far.
-  void keep_if_best(const EpochEvent& event);
   bool checkpoint_is_due() const;
-  void note(const std::string& text);
 
-  const RunPaths& paths_;
   RunOptions options_;
-  std::ostringstream nobody_;
-  Progress unseen_{nobody_, {.style = ProgressStyle::quiet}};
+  Team& team_;
+  Progress unseen_{nobody(), {.style = ProgressStyle::quiet}};
   Progress& progress_ = options_.progress != nullptr ? *options_.progress : unseen_;
   Recipe recipe_;
+  std::string name_;
   DataSets own_data_;
   data::DataSet data_;
   std::unique_ptr<nn::Classifier> network_;
@@ -153,21 +116,17 @@ class Run {
   std::unique_ptr<Feed> validation_feed_;  // where images are held out
   RunLength length_;
   Position position_;
-  std::optional<EventWriter> events_;
-  std::optional<TensorBoardWriter> tensorboard_;
-  std::optional<RegimeWatch> regimes_;
-  std::deque<Chattering> windows_;  // whose events are to be written
-  std::deque<double> pending_;      // learning rates of the steps whose events are to be written
+  std::optional<RunRecord> record_;  // on the rank that has the folder
+  std::deque<Chattering> windows_;   // whose events are to be written
+  std::deque<double> pending_;       // learning rates of the steps whose events are to be written
   std::optional<Deterministic> deterministic_;
   std::optional<TrainingPrecision> precision_;
-  EpochEvent last_epoch_;
-  double best_accuracy_ = -1;  // of the epoch to keep, by the events
   Clock::time_point saved_at_ = Clock::now();
 };
 
-Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std::optional<SavedRun> saved,
-         EventFile before)
-    : paths_(folder.paths()), options_(options), recipe_(std::move(recipe)) {
+Run::Run(const RunPaths* paths, const RunOptions& options, Team& team, Recipe recipe,
+         std::optional<SavedRun> saved, const EventFile& before)
+    : options_(options), team_(team), recipe_(std::move(recipe)) {
   use_threads(recipe_.train.threads);
   const auto device = device_named(recipe_.train.device);
   if (recipe_.train.deterministic) deterministic_.emplace();
@@ -176,6 +135,7 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   if (device.is_cuda()) device_memory_.emplace(device);
   auto& sets = options_.data != nullptr ? *options_.data : own_data_;
   data_ = sets.open(recipe_.data);
+  if (team_.size() > 1) team_.compare(checksum_of(data_), "other data", "put the same on every machine");
   torch::manual_seed(static_cast<std::uint64_t>(recipe_.seed));
   // What a run has started from, weights and the brakes of another run, is needed no more once it is under
   // way.
@@ -185,65 +145,68 @@ Run::Run(const RunFolder& folder, const RunOptions& options, Recipe recipe, std:
   network_ = std::move(network.classifier);
   network_->module().to(device);
   network_->module().train();
-  training_ = std::make_unique<Training>(objective_of(*network_), recipe_,
-                                         saved ? std::vector<double>() : brakes_of_control(recipe_));
+  // Only rank 0 needs to have the run that a control is of.
+  auto brakes = saved || !team_.leads() ? std::vector<double>() : brakes_of_control(recipe_);
+  training_ =
+      std::make_unique<Training>(objective_of(*network_), recipe_, team_.of_leader(std::move(brakes)));
+  if (team_.size() > 1)
+    training_->optimizer().join(
+        team_.group(), GroupOptions().split(split_of(recipe_)).check_ranks_every(kStepsBetweenChecks));
   if (saved) {
     try {
       position_ = load_checkpoint(saved->file, network_->module(), *training_);
     } catch (const Error& error) {
       throw Error(fmt::format("{}: {}", saved->path.string(), error.what()));
     }
-    if (!saved->instead.empty()) {
+    if (paths != nullptr && !saved->instead.empty()) {
       progress_.warn(saved->instead);
       // What is kept as the one before the last is then this one, not the damaged one.
-      base::name_also(saved->path, paths_.checkpoint());
+      base::name_also(saved->path, paths->checkpoint());
     }
-  } else if (const auto steps = steps_without_checkpoint(paths_); steps > 0) {
-    progress_.warn(
-        fmt::format("{} starts again from step 0, because it has no checkpoint; it had come to step {}.",
-                    paths_.folder.string(), steps));
+  } else if (paths != nullptr) {
+    if (const auto steps = steps_without_checkpoint(*paths); steps > 0)
+      progress_.warn(
+          fmt::format("{} starts again from step 0, because it has no checkpoint; it had come to step {}.",
+                      paths->folder.string(), steps));
   }
-  train_feed_ = open_feed(data_.train, loader_options(recipe_, data_, true), device);
-  test_feed_ = open_feed(data_.test, loader_options(recipe_, data_, false), device);
-  if (data_.validation)
-    validation_feed_ = open_feed(data_.validation, loader_options(recipe_, data_, false), device);
+  const auto feed_of = [&](const std::shared_ptr<const data::ImageSet>& images, bool train) {
+    auto of_this_rank = loader_options(recipe_, data_, train);
+    if (!train || splits_batch()) {
+      of_this_rank.part = static_cast<std::size_t>(team_.rank());
+      of_this_rank.parts = static_cast<std::size_t>(team_.size());
+      // A network may see a batch as a whole (QATNet quantizes it so): its accuracy is that of one process.
+      of_this_rank.parts_take_turns = !train;
+    }
+    return open_feed(images, of_this_rank, device);
+  };
+  train_feed_ = feed_of(data_.train, true);
+  test_feed_ = feed_of(data_.test, false);
+  if (data_.validation) validation_feed_ = feed_of(data_.validation, false);
   const auto batches = train_feed_->batches();
   length_ = {(batches + recipe_.train.accumulate - 1) / recipe_.train.accumulate, recipe_.train.epochs};
   if (position_.step() != position_.epoch * length_.steps_per_epoch + position_.this_epoch.steps)
     throw Error(
         fmt::format("{} has another number of images than when the run was stopped: put the right data back, "
-                    "or start the "
-                    "run anew (sadam train {}).",
-                    recipe_.data.name, paths_.recipe().string()));
+                    "or start the run anew{}.",
+                    recipe_.data.name,
+                    paths != nullptr ? fmt::format(" (sadam train {})", paths->recipe().string()) : ""));
   position_.recipe = to_toml(recipe_);
-  if (position_.tensorboard.bytes == 0 || is_tensorboard_lost(position_, paths_)) {
-    if (position_.tensorboard.bytes > 0) progress_.warn(tensorboard_made_anew(paths_));
-    tensorboard_.emplace(paths_.tensorboard_file(), 0);
-    write_tensorboard(*tensorboard_, recipe_, before, length_.steps_per_epoch);
-  } else {
-    tensorboard_.emplace(paths_.tensorboard_file(), position_.tensorboard.bytes);
-  }
-  events_.emplace(paths_.events(), position_.events.bytes);
-  if (recipe_.watch.regimes > 0) {
-    regimes_.emplace(recipe_.watch.regimes);
-    // What it has seen is in the events: it goes on as if it had never stopped.
-    for (const auto& step : before.steps) regimes_->add(step);
-  }
-  if (!before.epochs.empty()) last_epoch_ = before.epochs.back();
-  if (const auto* const best = epoch_to_keep(before.epochs)) best_accuracy_ = accuracy_to_keep_by(*best);
+  if (paths == nullptr) return;
+  name_ = paths->folder.string();
+  record_.emplace(*paths, recipe_, position_, before, length_.steps_per_epoch, progress_);
   if (!network.replaced.empty())
-    note(fmt::format("the last layer starts anew, because {} has one for other classes",
-                     recipe_.model.weights));
+    record_->note(fmt::format("the last layer starts anew, because {} has one for other classes",
+                              recipe_.model.weights));
 }
 
 Outcome Run::go() {
   const auto pixels = data_.train->pixels();
-  progress_.start(paths_.folder.string(), {.epochs = length_.epochs,
-                                           .steps_per_epoch = length_.steps_per_epoch,
-                                           .steps_done = position_.step(),
-                                           .pixels = static_cast<std::int64_t>(pixels),
-                                           .scaled = data::is_scaled(recipe_.data.name, pixels),
-                                           .steps_per_evaluation = steps_per_evaluation()});
+  progress_.start(name_, {.epochs = length_.epochs,
+                          .steps_per_epoch = length_.steps_per_epoch,
+                          .steps_done = position_.step(),
+                          .pixels = static_cast<std::int64_t>(pixels),
+                          .scaled = data::is_scaled(recipe_.data.name, pixels),
+                          .steps_per_evaluation = steps_per_evaluation()});
   if (const auto sentence = warmup_beyond_the_run(recipe_.schedule, length_); !sentence.empty())
     progress_.warn(sentence);
   if (const auto least = std::max(recipe_.watch.chatter, kLeastBlocks * recipe_.watch.regimes);
@@ -253,13 +216,20 @@ Outcome Run::go() {
                     length_.steps(), least));
   while (position_.epoch < length_.epochs) {
     if (!train_epoch() || !finish_epoch()) {
-      save();
+      if (record_) save();
       progress_.finish();
       return Outcome::stopped;
     }
   }
   progress_.finish();
   return Outcome::finished;
+}
+
+std::uint64_t Run::seed_of_step(std::int64_t step) const {
+  const auto number = step * team_.size() + team_.rank();
+  data::Random random(static_cast<std::uint64_t>(recipe_.seed), data::Purpose::masks_of_rank,
+                      static_cast<std::uint64_t>(number));
+  return random.bits();
 }
 
 // A forward pass is a third of a step without probes.
@@ -275,7 +245,7 @@ bool Run::train_epoch() {
   while (steps_taken() < length_.steps_per_epoch) {
     if (stop_requested()) return false;
     take_step();
-    if (checkpoint_is_due()) save();
+    if (record_ && checkpoint_is_due()) save();
   }
   return true;
 }
@@ -284,11 +254,14 @@ void Run::take_step() {
   const auto start = Clock::now();
   const auto taken = position_.step() + static_cast<std::int64_t>(pending_.size());
   const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, taken, length_);
+  // The masks of a rank are a function of the seed, the step and the rank, so that a checkpoint need not have
+  // the generators of all of them.
+  if (splits_batch() && team_.size() > 1) torch::manual_seed(seed_of_step(taken));
   training_->step(train_feed_->next(recipe_.train.accumulate), lr);
   if (position_.epoch + 1 >= recipe_.average.from) training_->update_average();
-  if (taken == 0 && device_memory_)
-    events_->write(NoteEvent{
-        fmt::format("images live on the {}; {}", train_feed_->home(), training_->way_of_stepping())});
+  if (taken == 0 && device_memory_ && record_)
+    record_->note(fmt::format("images live on the {}; {}", train_feed_->home(), training_->way_of_stepping()),
+                  /*shown=*/false);
   pending_.push_back(lr);
   position_.train_seconds += seconds_since(start);
   write_events(steps_taken() == length_.steps_per_epoch);
@@ -333,37 +306,29 @@ void Run::write_event(const StepSummary& summary) {
   }
   position_.lgi_sum += event.lgi;
   position_.brake_sum += event.brake;
-  events_->write(event);
-  if (event.step % tensorboard_interval(length_.steps_per_epoch) == 0) tensorboard_->step(event, wall_time());
+  if (record_) record_->step(event);
   if (recipe_.watch.chatter > 0 && event.step % recipe_.watch.chatter == 0) write_chatter(event.step);
-  if (regimes_) {
-    for (const auto& change : regimes_->add(event)) {
-      events_->write(change);
-      progress_.note(fmt::format("step {}: {} went from {:.3g} to {:.3g}", event.step,
-                                 change.quantity == "lgi" ? "ρ" : "the residual", change.before,
-                                 change.after));
-    }
-  }
   progress_.step(event, position_.train_seconds);
 }
 
 void Run::write_chatter(std::int64_t step) {
   const auto window = windows_.front();
   windows_.pop_front();
-  const ChatterEvent event{step, recipe_.watch.chatter, window.chatter, window.flips};
-  events_->write(event);
-  tensorboard_->chatter(event, wall_time());
+  if (record_) record_->chatter({step, recipe_.watch.chatter, window.chatter, window.flips});
 }
 
 // Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.
 bool Run::finish_epoch() {
   const auto start = Clock::now();
   const auto all = test_feed_->batches() + (validation_feed_ ? validation_feed_->batches() : 0);
+  // Each rank's batch norms have seen its own images: those of rank 0, which are saved, count.
+  team_.share(network_->module().buffers());
   const auto evaluated = [&](Feed& feed, std::int64_t before) {
     const auto averaged = training_->use_average();
-    return evaluate(*network_, feed, {.stop = options_.stop, .done = [&](std::int64_t done) {
-                                        progress_.evaluating(before + done, all);
-                                      }});
+    return evaluate(*network_, feed,
+                    {.stop = options_.stop,
+                     .done = [&](std::int64_t done) { progress_.evaluating(before + done, all); },
+                     .team = &team_});
   };
   const auto test = evaluated(*test_feed_, 0);
   if (!test) return false;
@@ -393,21 +358,17 @@ bool Run::finish_epoch() {
   }
   position_.loss_sum = position_.lgi_sum = position_.brake_sum = 0;
   position_.finite_losses = 0;
-  events_->write(event);
-  tensorboard_->epoch(event, std::exchange(last_epoch_, event), wall_time());
-  save();
-  keep_if_best(event);
+  if (record_) {
+    record_->epoch(event);
+    save();
+    record_->keep_if_best(event);
+  }
   progress_.epoch(event, counts);
   if (position_.epoch == length_.epochs) {
     for (const auto& sentence : sentences(position_.run)) progress_.warn(sentence);
     if (const auto sentence = divergence(event, counts); !sentence.empty()) progress_.warn(sentence);
   }
   return true;
-}
-
-void Run::note(const std::string& text) {
-  events_->write(NoteEvent{text});
-  progress_.note(text);
 }
 
 bool Run::checkpoint_is_due() const {
@@ -419,43 +380,9 @@ bool Run::checkpoint_is_due() const {
 
 void Run::save() {
   write_events(true);
-  position_.events = events_->sync();
-  position_.tensorboard = tensorboard_->sync();
-  base::write_file_and_keep_previous(paths_.checkpoint(),
-                                     make_checkpoint(position_, network_->module(), *training_),
-                                     paths_.previous_checkpoint());
+  record_->mark(position_);
+  record_->save(make_checkpoint(position_, network_->module(), *training_));
   saved_at_ = Clock::now();
-}
-
-// A run that is killed before it gets here does it when it is resumed (keep_best).
-void Run::keep_if_best(const EpochEvent& event) {
-  if (!(accuracy_to_keep_by(event) > best_accuracy_)) return;
-  best_accuracy_ = accuracy_to_keep_by(event);
-  base::name_also(paths_.checkpoint(), paths_.best_checkpoint());
-}
-
-// What happened until a checkpoint was made.
-EventFile events_until(const Position& position, const RunPaths& paths) {
-  const auto bytes = base::read_file(paths.events());
-  return read_events(std::span(bytes).first(static_cast<std::size_t>(position.events.bytes)));
-}
-
-// A checkpoint at the end of the best epoch is that of the best epoch.
-void keep_best(const SavedRun& saved, const EventFile& events, const RunPaths& paths) {
-  const auto* const best = epoch_to_keep(events.epochs);
-  const auto& position = saved.position;
-  if (best != nullptr && best->epoch == position.epoch && position.this_epoch.steps == 0)
-    base::name_also(saved.path, paths.best_checkpoint());
-}
-
-// Of a run that is finished.
-void restore_tensorboard(SavedRun& saved, const Recipe& recipe, const EventFile& events,
-                         const RunPaths& paths, const RunOptions& options) {
-  if (options.progress != nullptr) options.progress->warn(tensorboard_made_anew(paths));
-  TensorBoardWriter file(paths.tensorboard_file(), 0);
-  write_tensorboard(file, recipe, events, events.epochs.front().step);
-  saved.position.tensorboard = file.sync();
-  base::write_file_atomically(saved.path, seal(to_meta(saved.position), open_envelope(saved.file).payload));
 }
 
 }  // namespace
@@ -466,20 +393,45 @@ Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
   auto saved = read_checkpoint(paths, recipe);
   EventFile before;
   if (saved) {
-    check_unchanged_since(saved->position.events, paths.events());
-    before = events_until(saved->position, paths);
-    keep_best(*saved, before, paths);
+    before = events_until(*saved, paths);
     if (saved->position.epoch >= recipe.train.epochs) {
-      if (is_tensorboard_lost(saved->position, paths))
-        restore_tensorboard(*saved, recipe, before, paths, options);
+      restore_tensorboard(*saved, recipe, before, paths, options.progress);
+      if (options.team != nullptr) options.team->dismiss();
       return Outcome::was_finished;
     }
   }
   std::optional<ShownWarnings> warnings;
   if (options.progress != nullptr) warnings.emplace(*options.progress);
+  std::optional<LocalRanks> started;
+  if (options.team == nullptr && recipe.train.processes > 1)
+    started.emplace(static_cast<int>(recipe.train.processes));
+  Team alone;
+  auto& team = options.team != nullptr ? *options.team : started ? started->team() : alone;
+  try {
+    team.announce(to_toml(recipe),
+                  saved ? std::span<const std::byte>(saved->file) : std::span<const std::byte>());
+    return within_memory([&] {
+      Run run(&paths, options, team, recipe, std::move(saved), before);
+      return run.go();
+    });
+  } catch (const Error& error) {
+    if (!started) throw;
+    throw Error(started->explanation(error));
+  }
+}
+
+Outcome help_with_run(Team& team, const RunOptions& options) {
+  auto work = team.wait_for_work();
+  if (!work) return Outcome::was_finished;
+  RecipeSource source;
+  source.add_text(work->recipe, "the recipe of rank 0");
+  std::optional<SavedRun> saved;
+  if (!work->checkpoint.empty())
+    saved = SavedRun{"the checkpoint of rank 0", std::move(work->checkpoint), {}, {}};
+  Progress unseen(nobody(), {.style = ProgressStyle::quiet});
+  const ShownWarnings warnings(unseen);  // rank 0 shows them
   return within_memory([&] {
-    Run run(folder, options, recipe, std::move(saved),
-            std::move(before));  // the file's bytes go with the constructor
+    Run run(nullptr, options, team, source.resolve(), std::move(saved), {});
     return run.go();
   });
 }

@@ -14,11 +14,14 @@ namespace sadam::train {
 
 class DataSets;
 class Progress;
+class Team;
 
 struct RunOptions {
   Progress* progress = nullptr;             ///< may be null
   const std::atomic<bool>* stop = nullptr;  ///< when it becomes true, the run saves itself and leaves
   DataSets* data = nullptr;                 ///< may be null
+  /// Who trains, as rank 0 sees it. Null: as many processes as the recipe says, which are started here.
+  Team* team = nullptr;
 };
 
 enum class Outcome { finished, stopped, was_finished };
@@ -27,6 +30,9 @@ enum class Outcome { finished, stopped, was_finished };
 /// already is left alone. Throws an Error, and changes nothing, if checkpoint, events and recipe do not
 /// belong together.
 Outcome continue_run(const RunFolder& folder, const RunOptions& options);
+
+/// What the other ranks of the team do meanwhile: they train what rank 0 continues, and write nothing.
+Outcome help_with_run(Team& team, const RunOptions& options);
 
 /// While it lives, warnings on this thread are shown by `progress`, between its lines, instead of by torch,
 /// which would write into them. That steps were skipped is left out: progress has it.

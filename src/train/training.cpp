@@ -22,6 +22,7 @@
 #include "step/option_names.h"
 #include "train/chatter.h"
 #include "train/feed.h"
+#include "train/team.h"
 
 namespace sadam::train {
 namespace {
@@ -136,9 +137,14 @@ void Training::step(const std::vector<TensorBatch>& batches, double lr) {
     (*graphed_)(batches.front());
   } else {
     std::vector<TensorBatch> prepared;
-    for (const auto& batch : batches)
+    request.examples = 0;
+    for (const auto& batch : batches) {
+      if (batch[1].size(0) == 0) continue;
+      request.examples += batch[1].size(0);
       prepared.push_back(objective_.prepare ? objective_.prepare(batch) : batch);
+    }
     request.parts = losses_of(prepared);
+    if (prepared.empty()) request.parts = {[] { return at::Tensor(); }};  // a rank without images: not called
     if (probe_images_ > 0)
       request.probe_parts = {[this, first = prepared.front()] { return probe_loss(first); }};
     if (clip_ > 0) request.before_update = [this] { clip_gradients(); };
@@ -282,25 +288,31 @@ std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const
   Evaluation result;
   std::int64_t in_top5 = 0;
   bool stopped = false;
+  const Team alone;
+  const auto& team = options.team != nullptr ? *options.team : alone;
   feed.start(0);
   for (std::int64_t batch = 0; !stopped; ++batch) {
     if (options.done) options.done(batch);
     const auto batches = feed.next();
     if (batches.empty()) break;
     const auto& labels = batches[0][1];
-    const auto logits = classifier.logits(classifier.prepare(batches[0][0]));
-    loss += cross_entropy(logits, labels) * static_cast<double>(labels.size(0));
-    right += logits.argmax(1).eq(labels).sum();
-    images += labels.size(0);
-    if (options.in_detail) add_details(result, in_top5, logits, labels);
-    stopped = options.stop != nullptr && *options.stop;
+    if (labels.size(0) > 0) {
+      const auto logits = classifier.logits(classifier.prepare(batches[0][0]));
+      loss += cross_entropy(logits, labels) * static_cast<double>(labels.size(0));
+      right += logits.argmax(1).eq(labels).sum();
+      images += labels.size(0);
+      if (options.in_detail) add_details(result, in_top5, logits, labels);
+    }
+    stopped = team.any(options.stop != nullptr && *options.stop);
   }
   module.train(was_training);
   if (stopped) return std::nullopt;
-  const auto n = static_cast<double>(images);
-  result.loss = loss.item<double>() / n;
-  result.accuracy = static_cast<double>(right.item<std::int64_t>()) / n;
-  result.images = images;
+  const auto sums = team.sum(
+      {loss.item<double>(), static_cast<double>(right.item<std::int64_t>()), static_cast<double>(images)});
+  const double n = sums[2];
+  result.loss = sums[0] / n;
+  result.accuracy = sums[1] / n;
+  result.images = static_cast<std::int64_t>(n);
   if (std::ssize(result.classes) > kTop) result.top5_accuracy = static_cast<double>(in_top5) / n;
   return result;
 }

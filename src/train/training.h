@@ -39,6 +39,7 @@ namespace sadam::train {
 
 class ChatterMeter;
 class Feed;
+class Team;
 
 /// Images and their labels, where the network is.
 using TensorBatch = std::vector<at::Tensor>;
@@ -62,7 +63,8 @@ class Training {
   Training(Objective objective, const Recipe& recipe, std::vector<double> brakes);
   ~Training();
 
-  /// One step on all of these batches, each by its share of the images. On a GPU it is not waited for.
+  /// One step on all of these batches, each by its share of the images. On a GPU it is not waited for. Where
+  /// the optimizer is one of several that split the batch, these are this rank's, and may be empty.
   void step(const std::vector<TensorBatch>& batches, double lr);
 
   /// Takes the weights as they are now into their average, where the recipe has one.
@@ -119,6 +121,7 @@ struct EvaluationOptions {
   const std::atomic<bool>* stop = nullptr;
   std::function<void(std::int64_t)> done;  ///< told before each batch how many are done
   bool in_detail = false;                  ///< also classes and top 5; waits for a GPU after every batch
+  const Team* team = nullptr;              ///< all of whom evaluate, each what its feed has; not in detail
 };
 
 /// Puts the network into evaluation mode and back into the mode it was in. Nothing if `stop` became true.

@@ -43,7 +43,7 @@ void redirect(const std::filesystem::path& path, int to) {
 
 }  // namespace
 
-Background::Background(const Arguments& arguments, Start start)
+Background::Background(const Arguments& arguments, const Surroundings& surroundings, Start start)
     : out_(temporary_file()), err_(temporary_file()) {
   const char* const program = std::getenv("SADAM_PROGRAM");
   if (program == nullptr) throw std::runtime_error("set SADAM_PROGRAM to the program's path, as ctest does");
@@ -57,6 +57,9 @@ Background::Background(const Arguments& arguments, Start start)
   if (process_ != 0) return;
   redirect(out_, 1);
   redirect(err_, 2);
+  for (const auto& variable : surroundings.environment)
+    ::setenv(variable.substr(0, variable.find('=')).c_str(), variable.c_str() + variable.find('=') + 1, 1);
+  if (!surroundings.folder.empty()) std::filesystem::current_path(surroundings.folder);
 #ifdef SADAM_CLI_BY_FORK
   if (start == Start::by_fork) ::_exit(run(static_cast<int>(words.size()), pointers.data()));
 #else

@@ -42,10 +42,17 @@ class Background {
 #else
   static constexpr Start kUsual = Start::by_exec;
 #endif
-  explicit Background(const Arguments& arguments, Start start = kUsual);
+  /// Where and with what it is executed, beside what this process has: "NAME=value".
+  struct Surroundings {
+    std::vector<std::string> environment;
+    std::filesystem::path folder;
+  };
+  explicit Background(const Arguments& arguments, Start start = kUsual) : Background(arguments, {}, start) {}
+  Background(const Arguments& arguments, const Surroundings& surroundings, Start start = Start::by_exec);
   Ended wait();
   void signal(int number) const;
   bool has_ended() const;  ///< `wait` will not wait
+  int process() const { return process_; }
   /// What it has printed so far.
   std::string said() const;
   /// What Linux says of it: its "comm", "environ" and so on.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sadam/error.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -69,6 +70,44 @@ TEST(Loader, BatchesHoldTheImagesOfTheOrderNormalised) {
                     chosen.normalization.deviation[channel],
                 batch.images[place % 4 * kImageBytes + p]);
     }
+  }
+}
+
+TEST(Loader, PartsOfABatchMakeItUpAndMayBeEmpty) {
+  for (const std::size_t parts : {1u, 2u, 3u, 5u}) {
+    const auto whole = epoch_of(11, loader_options(4), 6);  // 4, 4 and 3 images
+    auto joined = whole;
+    for (auto& batch : joined) batch = {};
+    std::size_t smallest = 11;
+    for (std::size_t part = 0; part < parts; ++part) {
+      auto options = loader_options(4, 2);
+      options.part = part;
+      options.parts = parts;
+      const auto batches = epoch_of(11, options, 6);
+      ASSERT_EQ(whole.size(), batches.size());
+      for (std::size_t b = 0; b < batches.size(); ++b) {
+        EXPECT_LE(batches[b].size, (whole[b].size + parts - 1) / parts);
+        smallest = std::min(smallest, batches[b].size);
+        joined[b].size += batches[b].size;
+        joined[b].labels.insert(joined[b].labels.end(), batches[b].labels.begin(), batches[b].labels.end());
+        joined[b].images.insert(joined[b].images.end(), batches[b].images.begin(), batches[b].images.end());
+      }
+    }
+    expect_equal(whole, joined);
+    EXPECT_EQ(smallest, parts == 5 ? 0u : 3u / parts);
+  }
+}
+
+TEST(Loader, PartsMayTakeTurnsWithWholeBatches) {
+  const auto whole = epoch_of(11, loader_options(4), 6);
+  for (std::size_t part = 0; part < 2; ++part) {
+    auto options = loader_options(4);
+    options.part = part;
+    options.parts = 2;
+    options.parts_take_turns = true;
+    auto expected = whole;
+    for (std::size_t b = 1 - part; b < expected.size(); b += 2) expected[b] = {};
+    expect_equal(expected, epoch_of(11, options, 6));
   }
 }
 

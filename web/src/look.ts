@@ -53,10 +53,7 @@ export function setPrinting(value: boolean): void {
 
 export function theme(): Theme {
   if (printing) return light;
-  const chosen = document.documentElement.dataset.theme;
-  if (chosen === "light") return light;
-  if (chosen === "dark") return dark;
-  return matchMedia("(prefers-color-scheme: dark)").matches ? dark : light;
+  return document.documentElement.dataset.theme === "dark" ? dark : light;
 }
 
 export const colourOf = (look: Look, of: Theme = theme()): string => of.lines[look.colour % of.lines.length];

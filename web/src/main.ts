@@ -186,13 +186,22 @@ view.listen((parts) => {
   drawNav();
 });
 
-try {
-  const kept = localStorage.getItem("sadam theme");
-  if (kept === "light" || kept === "dark") document.documentElement.dataset.theme = kept;
-} catch {
-  /* Then the system's theme it is. */
+// The theme that was chosen here, or else the system's.
+const system = matchMedia("(prefers-color-scheme: dark)");
+function showTheme(): void {
+  let kept = null;
+  try {
+    kept = localStorage.getItem("sadam theme");
+  } catch {
+    /* Then nobody has chosen. */
+  }
+  document.documentElement.dataset.theme = kept ?? (system.matches ? "dark" : "light");
 }
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+showTheme();
+system.addEventListener("change", () => {
+  showTheme();
+  redraw();
+});
 
 const print = (on: boolean) => {
   setPrinting(on);

@@ -195,6 +195,7 @@ class CudaGraphs : public Graphs {
   void record(Captured& result, const GraphStep& asked, bool& invalidated);
   at::Tensor take(const Inputs& inputs, const GraphStep& asked, bool rehearsal);
   void replay(Captured& graph, const GraphStep& asked);
+  void wait_for_ranks();
   at::Tensor step_eagerly(const GraphStep& asked) const;
   void make_lanes(const GraphStep& asked, bool probing);
   bool make_do_with_less();
@@ -213,6 +214,7 @@ class CudaGraphs : public Graphs {
   std::int64_t most_streams_;
   bool keeps_on_host_ = false;  // the weights, during a rehearsal
   bool impossible_ = false;
+  bool is_lost_ = false;          // a rank is gone, and the device waits for it
   at::cuda::CUDAEvent replayed_;  // the last graph, where there are several ranks
 };
 
@@ -331,14 +333,26 @@ void CudaGraphs::replay(Captured& graph, const GraphStep& asked) {
   const std::lock_guard<std::mutex> lock(generator.mutex());
   graph.generator->seed_ = generator.current_seed();
   graph.generator->philox_offset_per_thread_ = generator.get_offset();
-  // Should a rank be gone, nobody but the host notices: it is one step ahead at most.
-  if (engine().ranks().are_several()) engine().ranks().wait_until([this] { return replayed_.query(); });
+  if (engine().ranks().are_several()) wait_for_ranks();
   graph.graph->replay();
   if (engine().ranks().are_several()) replayed_.record();
   generator.set_offset(graph.generator->philox_offset_per_thread_);
   for (const auto& item : engine().items()) item.parameter.unsafeGetTensorImpl()->bump_version();
   at::autocast::clear_cache();  // it holds casts of the weights as they were
   engine().count_step();
+}
+
+// Should a rank be gone, nobody but the host notices: it is one step ahead at most. A graph that waits for
+// that rank never ends, so it is never destroyed either.
+void CudaGraphs::wait_for_ranks() {
+  try {
+    engine().ranks().wait_until([this] { return replayed_.query(); });
+  } catch (...) {
+    for (auto& one : captured_) static_cast<void>(one.release());
+    captured_.clear();
+    impossible_ = is_lost_ = true;
+    throw;
+  }
 }
 
 // The engine's own step, on the current stream and those of the lanes.
@@ -539,6 +553,7 @@ void CudaGraphs::give_up(const std::string& reason) {
 }
 
 void CudaGraphs::drop() {
+  if (is_lost_) return;
   if (!captured_.empty() || !lanes_.lanes.empty()) c10::cuda::device_synchronize();  // they may be at work
   captured_.clear();
   lanes_.lanes.clear();

@@ -99,7 +99,9 @@ std::vector<FieldRow> make_field_table() {
       {SADAM_FIELD(train, probe_images), Integers{0, kMillion},
        "Probes see the first so many images of a batch; 0: all"},
       {SADAM_FIELD(train, clip), kNotNegative, "Longest gradient, cut after probing; 0: any"},
-      {SADAM_FIELD(train, threads), Integers{0, 4096}, "Threads; 0: one a core"},
+      {SADAM_FIELD(train, processes), Integers{1, 4096}, "Processes that train together"},
+      {SADAM_FIELD(train, split), one_of<Split>(), "What they share out"},
+      {SADAM_FIELD(train, threads), Integers{0, 4096}, "Threads of a process; 0: one a core"},
       {SADAM_FIELD(train, checkpoint_every), Integers{0, kBillion},
        "Steps between checkpoints; 0: one a minute"},
       {SADAM_FIELD(train, evaluate_batch), Integers{1, kMillion}, "Images evaluated at a time"},
@@ -328,7 +330,8 @@ bool is_folder(const std::string& data) { return data.starts_with("folder:"); }
 }  // namespace
 
 bool may_change(std::string_view field) {
-  constexpr std::array<std::string_view, 3> kFields = {"title", "data.root", "train.checkpoint_every"};
+  constexpr std::array<std::string_view, 5> kFields = {"title", "data.root", "train.processes", "train.split",
+                                                       "train.checkpoint_every"};
   return std::find(kFields.begin(), kFields.end(), field) != kFields.end();
 }
 
@@ -343,6 +346,8 @@ std::vector<Difference> differences(const Recipe& first, const Recipe& second) {
     const auto name = row.name();
     auto in_a = to_toml(row.slot(a));
     auto in_b = to_toml(row.slot(b));
+    // Other processes share the cores out anew.
+    if (name == "train.threads" && a.train.processes != b.train.processes) continue;
     if (in_a != in_b && !may_change(name)) found.push_back({name, std::move(in_a), std::move(in_b)});
   }
   return found;

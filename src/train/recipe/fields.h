@@ -89,11 +89,12 @@ struct Difference {
   std::string second;  ///< and in the second
 };
 
-/// Whether a field decides nothing about how a run goes: its title, where its data are, when it is saved.
+/// Whether a field may change while a run is under way: its title, where its data are, when it is saved, and
+/// which processes share its work.
 bool may_change(std::string_view field);
 
-/// In the order of the recipe's fields. Left out are those that decide nothing about how a run goes, so that
-/// they may change while it is under way: its title, where the data lies, how often it is saved.
+/// In the order of the recipe's fields. Left out are those that may change; and train.threads, if
+/// train.processes does.
 std::vector<Difference> differences(const Recipe& first, const Recipe& second);
 
 }  // namespace sadam::train

@@ -39,7 +39,9 @@ struct TrainRecipe {
   std::int64_t accumulate = 1;    ///< batches that make up one step
   std::int64_t probe_images = 0;  ///< of a batch, for the probes; 0: all of them
   double clip = 0;                ///< longest gradient, after probing; 0: no clipping
-  std::int64_t threads = 0;       ///< 0: as many as the machine has cores
+  std::int64_t processes = 1;     ///< that train together
+  std::string split = "batch";    ///< what they share out: batch or probes
+  std::int64_t threads = 0;       ///< of each process; 0: as many as the machine has cores for it
   std::int64_t checkpoint_every =
       0;  ///< steps between checkpoints; 0: one a minute. The end of an epoch always has one
   std::int64_t evaluate_batch = 500;  ///< images evaluated at a time
@@ -145,6 +147,7 @@ inline Control control_of(const Recipe& recipe) {
 inline OptimizerKind optimizer_of(const Recipe& recipe) {
   return value_named<OptimizerKind>(recipe.optimizer.name, "optimizer.name");
 }
+inline Split split_of(const Recipe& recipe) { return value_named<Split>(recipe.train.split, "train.split"); }
 inline Precision precision_of(const Recipe& recipe) {
   return value_named<Precision>(recipe.train.precision, "train.precision");
 }

@@ -102,12 +102,9 @@ std::string short_text(const FieldRow& row, Recipe recipe, Join join) {
 }
 
 bool describes_experiment(const FieldRow& row) {
-  constexpr std::array<std::string_view, 6> kOthers = {"title",
-                                                       "data.root",
-                                                       "train.threads",
-                                                       "train.device",
-                                                       "train.checkpoint_every",
-                                                       "train.evaluate_batch"};
+  constexpr std::array<std::string_view, 8> kOthers = {
+      "title",         "data.root",    "train.processes",        "train.split",
+      "train.threads", "train.device", "train.checkpoint_every", "train.evaluate_batch"};
   return std::find(kOthers.begin(), kOthers.end(), row.name()) == kOthers.end();
 }
 

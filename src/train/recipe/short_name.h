@@ -24,7 +24,8 @@ enum class Join { file_name, label };
 std::string short_text(const FieldRow& row, Recipe recipe, Join join = Join::file_name);
 
 /// Whether a field is about the experiment, and not about the machine or the people: data.root, train.device,
-/// train.threads, train.checkpoint_every, train.evaluate_batch and the title are not.
+/// train.processes, train.split, train.threads, train.checkpoint_every, train.evaluate_batch and the title
+/// are not.
 bool describes_experiment(const FieldRow& row);
 
 /// What `sadam train FILE` makes of the file alone, and what its names begin with.

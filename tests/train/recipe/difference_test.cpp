@@ -31,7 +31,8 @@ TEST(Difference, NoFieldIsForgottenButThoseThatDecideNothing) {
     std::visit(Change{}, row.slot(changed));
     if (differences(Recipe(), changed).empty()) passed_over.push_back(row.name());
   }
-  EXPECT_EQ(passed_over, (std::vector<std::string>{"title", "data.root", "train.checkpoint_every"}));
+  EXPECT_EQ(passed_over, (std::vector<std::string>{"title", "data.root", "train.processes", "train.split",
+                                                   "train.checkpoint_every"}));
   EXPECT_TRUE(differences(Recipe(), Recipe()).empty());
 }
 

@@ -173,7 +173,7 @@ Recipe unusual_recipe() {
   recipe.seed = std::numeric_limits<std::int64_t>::max();
   recipe.model = {"resnet18", 8, 0.1 + 0.2, "w\\x.pth"};
   recipe.data = {"folder:/a b", "/data", 224, 1, 2};
-  recipe.train = {3, 4, 5, 2, 6.5, 7, 8, 9};
+  recipe.train = {3, 4, 5, 2, 6.5, 10, "probes", 7, 8, 9};
   recipe.schedule = {"step", 10, 1, 11, 0, 1e22};
   recipe.optimizer.name = "adamw";
   recipe.optimizer.preset = "reference";  // with fields that are not the preset's

@@ -1,0 +1,61 @@
+// The processes that train a run together, seen from one of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace at {
+class Tensor;
+}
+namespace sadam {
+class ProcessGroup;
+}
+
+namespace sadam::train {
+
+/// This process alone, or the ranks of a group. All of them call the same functions in the same order; alone,
+/// these do nothing. Rank 0 leads: it has the run's folder, and the others train what it tells them.
+class Team {
+ public:
+  Team() = default;
+  explicit Team(std::shared_ptr<ProcessGroup> group) : group_(std::move(group)) {}
+
+  int rank() const;
+  int size() const;
+  bool leads() const { return rank() == 0; }
+  const std::shared_ptr<ProcessGroup>& group() const { return group_; }
+
+  /// Whether any says so.
+  bool any(bool here) const;
+  std::vector<double> sum(std::vector<double> numbers) const;
+  /// Those of rank 0, whatever the others have.
+  std::vector<double> of_leader(std::vector<double> numbers) const;
+  /// Replaces the tensors by those of rank 0.
+  void share(const std::vector<at::Tensor>& tensors) const;
+  /// Throws an Error that names the ranks with another checksum than rank 0: "rank 1 has `what`: `way_out`."
+  void compare(std::uint32_t checksum, const std::string& what, const std::string& way_out) const;
+
+  /// Says what the others train: a recipe, as in run.toml, from a checkpoint; an empty one: from the start.
+  void announce(const std::string& recipe, std::span<const std::byte> checkpoint);
+  /// There is nothing to do: the others end.
+  void dismiss();
+  /// Something went wrong: the others end with a sentence, if they still wait for work. Throws nothing.
+  void call_off() noexcept;
+  struct Work {
+    std::string recipe;
+    std::vector<std::byte> checkpoint;
+  };
+  /// What rank 0 announces; nothing if there is nothing to do. Throws an Error if rank 0 called it off.
+  std::optional<Work> wait_for_work() const;
+
+ private:
+  std::shared_ptr<ProcessGroup> group_;
+  bool is_announced_ = false;
+};
+
+}  // namespace sadam::train
