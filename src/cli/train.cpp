@@ -227,7 +227,7 @@ void help_with_run(train::Team& team) {
 
 // One of several that `launched` tells of.
 void train_as_rank(const TrainArguments& arguments, const std::string& text, const RankOptions& launched) {
-  train::Team team(make_gloo_group(launched));
+  train::Team team(launched);
   auto told = fmt::format("{}\n{}\n{}", text, arguments.name, arguments.resume.name);
   for (const auto& set : arguments.recipe.sets) told += fmt::format("\n{}", set);
   team.compare(base::crc32(std::as_bytes(std::span(told))), "another command line or recipe",
@@ -246,7 +246,7 @@ void train_as_local_rank() {
   const auto rank = launched_rank();
   if (!rank) throw UsageError("--join is for processes that 'sadam train --processes' starts: leave it out.");
   const StopSignal stop;
-  train::Team team(make_gloo_group(*rank));
+  train::Team team(*rank);
   help_with_run(team);
 }
 

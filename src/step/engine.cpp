@@ -38,10 +38,11 @@ at::Tensor Engine::step(const Problem& problem, const Request& request) {
     run_probes(problem, request, attempt, round);  // f(w + δuᵢ)
     if (request.rehearsal) continue;               // all of it is put back
     if (round.opens && request.before_update && !knows_skip(round)) {
-      ranks_.agree(ranks_.failure_of([&] {
+      const auto objection = ranks_.failure_of([&] {
         request.before_update();
         look_at_gradients_again(problem, request);
-      }));
+      });
+      ranks_.agree(objection, device_);
     }
     finish(request, round);  // Dᵢ, ρ, e^{−λρ}; whether the step is skipped
     update(problem, round);  // m, v, w

@@ -21,7 +21,9 @@ void set_losses(Request& request, const GraphSettings& settings, const Inputs& p
 }
 
 at::Tensor eager_step(const GraphSettings& settings, const GraphStep& asked) {
-  const auto prepared = settings.prepare ? settings.prepare(asked.inputs) : asked.inputs;
+  // A rank without examples has nothing to prepare.
+  const bool prepares = settings.prepare && asked.examples > 0;
+  const auto prepared = prepares ? settings.prepare(asked.inputs) : asked.inputs;
   if (settings.streams == 0) settings.engine->move_in_place();
   auto request = request_of(asked);
   set_losses(request, settings, prepared);

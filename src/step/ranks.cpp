@@ -144,8 +144,8 @@ void Ranks::exchange(const at::Tensor& head, const std::exception_ptr& failure, 
               " failed in this step, so no rank takes it: look at what is thrown there.");
 }
 
-void Ranks::agree(const std::exception_ptr& failure) const {
-  if (are_several()) exchange(head_of(0, at::kCPU), failure);
+void Ranks::agree(const std::exception_ptr& failure, at::Device device) const {
+  if (are_several()) exchange(head_of(0, device), failure);
 }
 
 void Ranks::watch_gradients(const Problem& problem, const Request& request) {

@@ -52,7 +52,7 @@ class Ranks {
 
   // ---- exchanges; in a step that is rehearsed there are none, and in one that is recorded none waits ----
   /// Whether any rank has failed: throws then.
-  void agree(const std::exception_ptr& failure) const;
+  void agree(const std::exception_ptr& failure, at::Device device) const;
   /// Gradients and loss as those of the whole batch. A parameter that any rank has used has a gradient
   /// afterwards. Returns the loss; undefined if it was on every rank.
   at::Tensor average_gradients(const Problem& problem, const Request& request, const at::Tensor& loss,

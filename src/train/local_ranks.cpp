@@ -103,27 +103,27 @@ LocalRanks::LocalRanks(int size) : size_(size) {
   if (const char* const seconds = std::getenv("SADAM_RANK_TIMEOUT"))
     options.timeout(std::chrono::seconds(std::max(1, std::atoi(seconds))));
   try {
-    team_ = Team(meet(options));
+    team_ = meet(options);
   } catch (const Error& error) {
     throw Error(explanation(error));
   }
 }
 
 // A thread waits for the others, and is left behind if one of them ends instead of coming.
-std::shared_ptr<ProcessGroup> LocalRanks::meet(const RankOptions& options) {
-  const auto promise = std::make_shared<std::promise<std::shared_ptr<ProcessGroup>>>();
-  auto group = promise->get_future();
+Team LocalRanks::meet(const RankOptions& options) {
+  const auto promise = std::make_shared<std::promise<Team>>();
+  auto team = promise->get_future();
   std::thread([promise, options] {
     try {
-      promise->set_value(make_gloo_group(options));
+      promise->set_value(Team(options));
     } catch (...) {
       promise->set_exception(std::current_exception());
     }
   }).detach();
-  while (group.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready)
+  while (team.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready)
     for (const auto& process : processes_)
       if (process->child.status()) throw Error("a process ended before the run began.");
-  return group.get();
+  return team.get();
 }
 
 // They have nothing to save.

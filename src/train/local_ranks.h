@@ -31,7 +31,7 @@ class LocalRanks {
 
  private:
   struct Process;
-  std::shared_ptr<ProcessGroup> meet(const RankOptions& options);
+  Team meet(const RankOptions& options);
   std::string name_of(std::size_t process) const;
 
   int size_;

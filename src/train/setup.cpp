@@ -138,13 +138,13 @@ int use_threads(std::int64_t threads, std::int64_t processes) {
 
 void check_processes(const Recipe& recipe) {
   if (recipe.train.processes == 1) return;
-  if (!has_gloo())
+  const bool on_cpu = device_named(recipe.train.device).is_cpu();
+  if (on_cpu ? !has_gloo() : !has_nccl())
     throw Error(
-        "this sadam was built without Gloo, which processes talk by: leave out train.processes, or install "
-        "libgloo-dev and build it again.");
-  if (!device_named(recipe.train.device).is_cpu())
-    throw UsageError(
-        "several processes train on the CPU only, and train.device is a GPU: leave out train.processes.");
+        fmt::format("this sadam was built without {}, which processes on {} talk by: leave out "
+                    "train.processes, or install "
+                    "{} and build it again.",
+                    on_cpu ? "Gloo" : "NCCL", on_cpu ? "CPUs" : "GPUs", on_cpu ? "libgloo-dev" : "nccl.h"));
   const bool probes = optimizer_of(recipe) == OptimizerKind::sadam && control_of(recipe) == Control::none;
   if (probes && recipe.train.probe_images > 0 && split_of(recipe) == Split::batch)
     throw UsageError(

@@ -1,14 +1,17 @@
 #include "train/team.h"
 
-#include <ATen/ops/empty.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sadam/error.h>
 #include <sadam/process_group.h>
+#include <torch/cuda.h>
 
-#include <algorithm>
+#include <cstdlib>
 #include <utility>
+
+#include "train/device.h"
 
 namespace sadam::train {
 namespace {
@@ -17,21 +20,43 @@ namespace {
 enum Kind : std::int64_t { kNothing, kWork, kCalledOff };
 using Head = std::vector<std::int64_t>;
 
-void broadcast(ProcessGroup& group, Head& head) {
-  const auto tensor = at::empty({static_cast<std::int64_t>(head.size())}, at::kLong);
-  auto* const numbers = tensor.data_ptr<std::int64_t>();
-  std::copy(head.begin(), head.end(), numbers);
-  group.broadcast({tensor});
-  std::copy(numbers, numbers + head.size(), head.begin());
+// As tensors that share their memory.
+at::Tensor tensor_of(Head& head) { return at::from_blob(head.data(), {std::ssize(head)}, at::kLong); }
+at::Tensor tensor_of(std::span<const std::byte> bytes) {
+  return at::from_blob(const_cast<std::byte*>(bytes.data()), {std::ssize(bytes)}, at::kByte);
 }
 
-// As a tensor that shares their memory; none for no bytes.
-std::vector<at::Tensor> bytes_of(std::span<const std::byte> bytes) {
-  if (bytes.empty()) return {};
-  return {at::from_blob(const_cast<std::byte*>(bytes.data()), {std::ssize(bytes)}, at::kByte)};
+c10::Device own_gpu(const RankOptions& options) {
+  const auto count = static_cast<int>(torch::cuda::device_count());
+  if (count == 0)
+    throw Error(
+        "this sadam was built without Gloo, and no GPU answers, so processes cannot talk: leave out "
+        "train.processes.");
+  // NCCL takes two ranks on one GPU for a mistake, unless they seem to be on two machines.
+  if (options.local_size() > count)
+    ::setenv("NCCL_HOSTID", std::to_string(options.rank()).c_str(), /*overwrite=*/0);
+  return {c10::kCUDA, static_cast<c10::DeviceIndex>(options.local_rank() % count)};
 }
 
 }  // namespace
+
+Team::Team(const RankOptions& options) : options_(std::make_shared<RankOptions>(options)) {
+  if (!has_gloo()) messages_ = own_gpu(options);
+  group_ = has_gloo() ? make_gloo_group(options) : make_nccl_group(options, messages_);
+}
+
+c10::Device Team::place(const std::string& device) const {
+  const auto named = device_named(device);
+  return group_ && device == "cuda" ? own_gpu(*options_) : named;
+}
+
+const std::shared_ptr<ProcessGroup>& Team::group_on(c10::Device device) {
+  if (!group_ || device.type() == messages_.type()) return group_;
+  if (!on_gpus_)
+    on_gpus_ = make_nccl_group(
+        RankOptions(*options_).store_is_there(true).prefix(options_->prefix() + "/gpus"), device);
+  return on_gpus_;
+}
 
 int Team::rank() const { return group_ ? group_->rank() : 0; }
 int Team::size() const { return group_ ? group_->size() : 1; }
@@ -40,11 +65,10 @@ bool Team::any(bool here) const { return sum({here ? 1.0 : 0.0}).front() > 0; }
 
 std::vector<double> Team::sum(std::vector<double> numbers) const {
   if (!group_ || numbers.empty()) return numbers;
-  const auto tensor = at::empty({static_cast<std::int64_t>(numbers.size())}, at::kDouble);
-  auto* const sums = tensor.data_ptr<double>();
-  std::copy(numbers.begin(), numbers.end(), sums);
-  group_->sum({tensor});
-  std::copy(sums, sums + numbers.size(), numbers.begin());
+  const auto tensor = at::from_blob(numbers.data(), {std::ssize(numbers)}, at::kDouble);
+  const auto sent = tensor.to(messages_);
+  group_->sum({sent});
+  if (!sent.is_same(tensor)) tensor.copy_(sent);
   return numbers;
 }
 
@@ -55,7 +79,14 @@ std::vector<double> Team::of_leader(std::vector<double> numbers) const {
 }
 
 void Team::share(const std::vector<at::Tensor>& tensors) const {
-  if (group_ && !tensors.empty()) group_->broadcast(tensors);
+  if (group_ && !tensors.empty()) (on_gpus_ ? on_gpus_ : group_)->broadcast(tensors);
+}
+
+void Team::broadcast(const at::Tensor& tensor) const {
+  if (tensor.numel() == 0) return;
+  const auto sent = tensor.to(messages_);
+  group_->broadcast({sent});
+  if (!sent.is_same(tensor)) tensor.copy_(sent);
 }
 
 void Team::compare(std::uint32_t checksum, const std::string& what, const std::string& way_out) const {
@@ -74,23 +105,23 @@ void Team::announce(const std::string& recipe, std::span<const std::byte> checkp
   is_announced_ = true;
   if (!group_) return;
   Head head = {kWork, std::ssize(recipe), std::ssize(checkpoint)};
-  broadcast(*group_, head);
-  group_->broadcast(bytes_of(std::as_bytes(std::span(recipe))));
-  group_->broadcast(bytes_of(checkpoint));
+  broadcast(tensor_of(head));
+  broadcast(tensor_of(std::as_bytes(std::span(recipe))));
+  broadcast(tensor_of(checkpoint));
 }
 
 void Team::dismiss() {
   is_announced_ = true;
   if (!group_) return;
   Head head = {kNothing, 0, 0};
-  broadcast(*group_, head);
+  broadcast(tensor_of(head));
 }
 
 void Team::call_off() noexcept {
   if (!group_ || is_announced_) return;
   try {
     Head head = {kCalledOff, 0, 0};
-    broadcast(*group_, head);
+    broadcast(tensor_of(head));
   } catch (const std::exception&) {
     // they hear of it all the same, when this process ends
   }
@@ -98,15 +129,15 @@ void Team::call_off() noexcept {
 
 std::optional<Team::Work> Team::wait_for_work() const {
   Head head = {0, 0, 0};
-  broadcast(*group_, head);
+  broadcast(tensor_of(head));
   if (head[0] == kNothing) return std::nullopt;
   if (head[0] == kCalledOff)
     throw Error(fmt::format("rank 0 of {} could not begin the run: look at what that process says.", size()));
   Work work;
   work.recipe.resize(static_cast<std::size_t>(head[1]));
   work.checkpoint.resize(static_cast<std::size_t>(head[2]));
-  group_->broadcast(bytes_of(std::as_bytes(std::span(work.recipe))));
-  group_->broadcast(bytes_of(work.checkpoint));
+  broadcast(tensor_of(std::as_bytes(std::span(work.recipe))));
+  broadcast(tensor_of(work.checkpoint));
   return work;
 }
 

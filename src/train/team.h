@@ -1,6 +1,8 @@
 // The processes that train a run together, seen from one of them.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,7 +16,8 @@ class Tensor;
 }
 namespace sadam {
 class ProcessGroup;
-}
+struct RankOptions;
+}  // namespace sadam
 
 namespace sadam::train {
 
@@ -23,19 +26,23 @@ namespace sadam::train {
 class Team {
  public:
   Team() = default;
-  explicit Team(std::shared_ptr<ProcessGroup> group) : group_(std::move(group)) {}
+  /// Meets the others: by Gloo, or, where the program has none, by NCCL on this rank's GPU.
+  explicit Team(const RankOptions& options);
 
   int rank() const;
   int size() const;
   bool leads() const { return rank() == 0; }
-  const std::shared_ptr<ProcessGroup>& group() const { return group_; }
+  /// Where this rank trains: of a recipe that says no more than "cuda", on its own GPU.
+  c10::Device place(const std::string& device) const;
+  /// What those that train on such devices talk by.
+  const std::shared_ptr<ProcessGroup>& group_on(c10::Device device);
 
   /// Whether any says so.
   bool any(bool here) const;
   std::vector<double> sum(std::vector<double> numbers) const;
   /// Those of rank 0, whatever the others have.
   std::vector<double> of_leader(std::vector<double> numbers) const;
-  /// Replaces the tensors by those of rank 0.
+  /// Replaces the tensors, which are where the run trains, by those of rank 0.
   void share(const std::vector<at::Tensor>& tensors) const;
   /// Throws an Error that names the ranks with another checksum than rank 0: "rank 1 has `what`: `way_out`."
   void compare(std::uint32_t checksum, const std::string& what, const std::string& way_out) const;
@@ -54,7 +61,12 @@ class Team {
   std::optional<Work> wait_for_work() const;
 
  private:
+  void broadcast(const at::Tensor& tensor) const;
+
+  std::shared_ptr<const RankOptions> options_;
   std::shared_ptr<ProcessGroup> group_;
+  std::shared_ptr<ProcessGroup> on_gpus_;        // where the other one is not
+  c10::Device messages_ = c10::DeviceType::CPU;  // where its tensors are
   bool is_announced_ = false;
 };
 

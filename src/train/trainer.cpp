@@ -80,6 +80,11 @@ class Run {
   Outcome go();
 
  private:
+  /// Whether it is time to ask whether to stop. Ranks must ask each other, for which a GPU is waited for.
+  bool asks_now() const {
+    constexpr std::int64_t kSteps = 16;
+    return team_.size() == 1 || !device_memory_ || steps_taken() % kSteps == 0;
+  }
   bool stop_requested() const { return team_.any(options_.stop != nullptr && *options_.stop); }
   /// Whether a rank trains on a part of each batch.
   bool splits_batch() const { return split_of(recipe_) == Split::batch; }
@@ -128,7 +133,7 @@ Run::Run(const RunPaths* paths, const RunOptions& options, Team& team, Recipe re
          std::optional<SavedRun> saved, const EventFile& before)
     : options_(options), team_(team), recipe_(std::move(recipe)) {
   use_threads(recipe_.train.threads);
-  const auto device = device_named(recipe_.train.device);
+  const auto device = team_.place(recipe_.train.device);
   if (recipe_.train.deterministic) deterministic_.emplace();
   precision_.emplace(precision_of(recipe_), device.is_cuda());
   reset_peak_memory();
@@ -151,7 +156,8 @@ Run::Run(const RunPaths* paths, const RunOptions& options, Team& team, Recipe re
       std::make_unique<Training>(objective_of(*network_), recipe_, team_.of_leader(std::move(brakes)));
   if (team_.size() > 1)
     training_->optimizer().join(
-        team_.group(), GroupOptions().split(split_of(recipe_)).check_ranks_every(kStepsBetweenChecks));
+        team_.group_on(device),
+        GroupOptions().split(split_of(recipe_)).check_ranks_every(kStepsBetweenChecks));
   if (saved) {
     try {
       position_ = load_checkpoint(saved->file, network_->module(), *training_);
@@ -243,7 +249,7 @@ bool Run::train_epoch() {
   if (position_.this_epoch.steps >= length_.steps_per_epoch) return true;  // stopped while it was evaluated
   train_feed_->start(position_.epoch, position_.this_epoch.steps * recipe_.train.accumulate);
   while (steps_taken() < length_.steps_per_epoch) {
-    if (stop_requested()) return false;
+    if (asks_now() && stop_requested()) return false;
     take_step();
     if (record_ && checkpoint_is_due()) save();
   }

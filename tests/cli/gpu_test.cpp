@@ -101,6 +101,25 @@ TEST_F(OnGpu, ReproducesATable) {
   EXPECT_EQ(second.out, first.out);
 }
 
+// Two ranks, which share the GPU where there is but one.
+TEST_F(OnGpu, SeveralProcessesTrainTheRunOfOne) {
+  const Arguments plain = {"--deterministic", "--set", "model.dropout=0", "--set", "optimizer.probes=4"};
+  const auto with = [&](const std::string& name, const Arguments& more) {
+    auto arguments = plain;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto trained = run_program(train(name, arguments));
+    EXPECT_EQ(trained.status, 0) << name << ": " << trained.err;
+    return evaluation(name, {"--deterministic"}).at("loss").get<double>();
+  };
+  const auto one = with("one", {});
+  EXPECT_EQ(with("probes", {"--processes", "2", "--set", "train.split=probes"}), one);
+  const auto parts = with("parts", {"--set", "train.batch=8", "--set", "train.accumulate=2"});
+  EXPECT_NEAR(with("batch", {"--processes", "2"}), parts, 1e-3 * parts);
+  std::stringstream events;
+  events << std::ifstream(folder_.path() / "batch" / "events.jsonl").rdbuf();
+  EXPECT_NE(events.str().find("a step is one CUDA graph"), std::string::npos) << events.str().substr(0, 500);
+}
+
 TEST_F(OnGpu, AGpuThatIsNotThereIsNamed) {
   auto arguments = train("run", {});
   arguments[6] = "cuda:63";
