@@ -17,7 +17,7 @@ constexpr double kNvlink = 450e9;   // bytes a second, one way, between the 8 GP
 constexpr double kNetwork = 400e9;  // bytes a second and machine: eight cards of 400 Gbit/s
 constexpr double kReachedBytes = 0.8;
 constexpr double kHop = 5e-6;  // seconds; sums of a few numbers go up and down a tree
-// Measured on one H200 (docs/benchmarks.md), for 100 M parameters.
+// Measured on one H200 (docs/benchmarks-gpu.md), for 100 M parameters.
 constexpr double kUpdate = 0.69e-3;
 constexpr double kMove = 0.29e-3;
 constexpr double kTokens = 1 << 20;  // of all ranks together, in a step

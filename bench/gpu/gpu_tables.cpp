@@ -1,6 +1,6 @@
-// Prints the GPU's tables of docs/benchmarks.md: steps of ResNet-18 and QATNet as ratios to AdamW captured as
-// a graph, timed in turns in this one process, the memory that they take, and the bandwidth of the kernels
-// beside a device's own copy.
+// Prints the GPU's tables of docs/benchmarks-gpu.md: steps of ResNet-18 and QATNet as ratios to AdamW
+// captured as a graph, timed in turns in this one process, the memory that they take, and the bandwidth of
+// the kernels beside a device's own copy.
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDACachingAllocator.h>

@@ -16,7 +16,8 @@
 
 namespace sadam {
 
-/// How a step is captured. What streams gain and copies take was measured on an H200 (docs/benchmarks.md).
+/// How a step is captured. What streams gain and copies take was measured on an H200
+/// (docs/benchmarks-gpu.md).
 struct GraphOptions {
   /// How many probes run side by side, each on a stream of its own beside the base evaluation, with a copy of
   /// the weights and buffers. 0: one after the other, with the weights moved in place. Negative: one for each

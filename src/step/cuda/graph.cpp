@@ -43,7 +43,7 @@ struct Impossible {
 };
 
 // Of the stream of lane i: below that of the base evaluation, and falling, so that on a busy GPU the first
-// ones go ahead and the others fill the gaps (docs/benchmarks.md).
+// ones go ahead and the others fill the gaps (docs/benchmarks-gpu.md).
 int priority_of(std::int64_t i) {
   const auto greatest = std::get<1>(c10::cuda::CUDAStream::priority_range());  // −3, say
   return static_cast<int>(std::min<std::int64_t>(0, greatest + 1 + i / 2));
