@@ -50,7 +50,7 @@ test: deps ## build and run all tests, then the sanitizer builds and a few secon
 	@$(call say,release)
 	@nvidia-smi -L > /dev/null 2>&1 || echo "sadam: no GPU answers here; 'make gpu-test' runs the tests called Skipped above where one does."
 	@$(call configure,asan)
-	@$(call build,asan,--target kernels_test step_test base_test data_test nn_kernels_test)
+	@$(call build,asan,--target kernels_test step_test nn_kernels_test)
 	@ctest --preset asan --parallel $(JOBS)
 	@$(call fuzz,3)
 

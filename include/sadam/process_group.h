@@ -1,10 +1,12 @@
 // Processes that train one model together, and what their optimizers say to each other.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <c10/util/intrusive_ptr.h>
 #include <sadam/choices.h>
 #include <sadam/error.h>
 #include <torch/arg.h>
-#include <torch/types.h>
 
 #include <chrono>
 #include <cstdint>
@@ -34,17 +36,17 @@ class ProcessGroup {
   virtual int size() const = 0;
   /// Replaces each tensor by its sum over all ranks, the same to the bit on every rank. One call is one round
   /// of messages, however many tensors there are. Tensors of rank r have the shapes of those of rank 0.
-  virtual void sum(const std::vector<torch::Tensor>& tensors) = 0;
+  virtual void sum(const std::vector<at::Tensor>& tensors) = 0;
   /// The same, while the caller goes on: what it returns waits for the sums. Sums that are under way end in
   /// the order in which they were started. A group that cannot do so sums at once.
-  virtual std::function<void()> start_sum(const std::vector<torch::Tensor>& tensors) {
+  virtual std::function<void()> start_sum(const std::vector<at::Tensor>& tensors) {
     sum(tensors);
     return [] {};
   }
   /// Replaces each tensor by that of rank 0:
   ///
   ///     group->broadcast(model->parameters());
-  virtual void broadcast(const std::vector<torch::Tensor>& tensors) = 0;
+  virtual void broadcast(const std::vector<at::Tensor>& tensors) = 0;
   /// Waits for work on a device that includes sums. A group with a time limit throws when it is over.
   virtual void wait_until(const std::function<bool()>& is_done) {
     while (!is_done()) std::this_thread::yield();
@@ -99,11 +101,11 @@ bool has_gloo();
 /// A group over NCCL, for tensors on this GPU; waits until all ranks are there. Two ranks on one GPU need
 /// another `NCCL_HOSTID` each. Throws where the library was built without NCCL.
 std::shared_ptr<ProcessGroup> make_nccl_group(const RankOptions& options,
-                                              torch::Device device = torch::kCUDA);
+                                              c10::Device device = c10::DeviceType::CUDA);
 /// The same over a store of torch's.
 std::shared_ptr<ProcessGroup> make_nccl_group(const c10::intrusive_ptr<c10d::Store>& store,
                                               const RankOptions& options,
-                                              torch::Device device = torch::kCUDA);
+                                              c10::Device device = c10::DeviceType::CUDA);
 
 /// Whether the library was built with NCCL.
 bool has_nccl();

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr const char* kGaveUp = "gave up";
-constexpr milliseconds kGlance{1000};    // between looks at the others' notes
+constexpr milliseconds kGlance{500};     // between looks at the others' notes
 constexpr milliseconds kPatience{3000};  // for their notes
 
 std::string key(const char* what, int rank) { return std::string(what) + std::to_string(rank); }
@@ -111,36 +111,39 @@ void C10dGroup::meet(const std::string& caller) {
 
 // ---- messages ---------------------------------------------------------------------------------------------
 
-std::function<void()> C10dGroup::start_sum(const std::vector<torch::Tensor>& tensors) {
-  return exchange(tensors, [this](std::vector<torch::Tensor>& one) { return launch_sum(one); });
+std::function<void()> C10dGroup::start_sum(const std::vector<at::Tensor>& tensors) {
+  return exchange(tensors, [this](std::vector<at::Tensor>& one) { return launch_sum(one); });
 }
 
-void C10dGroup::broadcast(const std::vector<torch::Tensor>& tensors) {
-  exchange(tensors, [this](std::vector<torch::Tensor>& one) { return launch_broadcast(one); })();
+void C10dGroup::broadcast(const std::vector<at::Tensor>& tensors) {
+  exchange(tensors, [this](std::vector<at::Tensor>& one) { return launch_broadcast(one); })();
 }
 
 /// Returns what waits for the answers.
-std::function<void()> C10dGroup::exchange(const std::vector<torch::Tensor>& tensors, const Launch& launch) {
+std::function<void()> C10dGroup::exchange(const std::vector<at::Tensor>& tensors, const Launch& launch) {
   if (!lost_.empty()) throw Error(lost_);
-  const torch::NoGradGuard no_grad;
-  std::vector<torch::Tensor> sent;  // without gaps, as c10d wants them
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> sent;  // without gaps, as c10d wants them
   for (const auto& tensor : tensors) {
     check_place(tensor);
     sent.push_back(tensor.detach().contiguous());
   }
-  std::vector<WorkPtr> works;
+  std::vector<Pending> all;
   try {
     for (const auto& tensor : sent) {
-      std::vector<torch::Tensor> one{tensor};
-      works.push_back(launch(one));
+      std::vector<at::Tensor> one{tensor};
+      all.push_back(launch(one));
     }
   } catch (const std::exception& error) {
     give_up(error);
   }
-  return [this, tensors, sent = std::move(sent), works = std::move(works)] {
+  return [this, tensors, sent = std::move(sent), all = std::move(all)] {
     if (!lost_.empty()) throw Error(lost_);
-    const torch::NoGradGuard not_needed;
-    for (const auto& work : works) wait_for([&](milliseconds limit) { return is_over(*work, limit); });
+    const at::NoGradGuard not_needed;
+    for (const auto& pending : all) {
+      wait_for([&](milliseconds limit) { return is_over(*pending.work, limit); });
+      if (pending.finish) pending.finish();
+    }
     for (std::size_t i = 0; i < tensors.size(); ++i)
       if (!sent[i].is_alias_of(tensors[i])) tensors[i].detach().copy_(sent[i]);
   };

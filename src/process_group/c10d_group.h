@@ -26,22 +26,27 @@ class C10dGroup : public ProcessGroup {
  public:
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void sum(const std::vector<torch::Tensor>& tensors) override { start_sum(tensors)(); }
-  std::function<void()> start_sum(const std::vector<torch::Tensor>& tensors) override;
-  void broadcast(const std::vector<torch::Tensor>& tensors) override;
+  void sum(const std::vector<at::Tensor>& tensors) override { start_sum(tensors)(); }
+  std::function<void()> start_sum(const std::vector<at::Tensor>& tensors) override;
+  void broadcast(const std::vector<at::Tensor>& tensors) override;
   void wait_until(const std::function<bool()>& is_done) override;
 
  protected:
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
-  using Launch = std::function<WorkPtr(std::vector<torch::Tensor>&)>;
+  /// What is under way, and what is left to do once it is over.
+  struct Pending {
+    WorkPtr work;
+    std::function<void()> finish = nullptr;
+  };
+  using Launch = std::function<Pending(std::vector<at::Tensor>&)>;
 
   /// Waits until every rank has come to the store.
   C10dGroup(c10::intrusive_ptr<c10d::Store> store, const RankOptions& options, const std::string& caller);
 
-  virtual WorkPtr launch_sum(std::vector<torch::Tensor>& one) = 0;
-  virtual WorkPtr launch_broadcast(std::vector<torch::Tensor>& one) = 0;
+  virtual Pending launch_sum(std::vector<at::Tensor>& one) = 0;
+  virtual Pending launch_broadcast(std::vector<at::Tensor>& one) = 0;
   /// Throws unless it can be sent.
-  virtual void check_place(const torch::Tensor& tensor) const = 0;
+  virtual void check_place(const at::Tensor& tensor) const = 0;
   /// Waits, at most this long; whether it is over. Throws what it failed with.
   virtual bool is_over(c10d::Work& work, std::chrono::milliseconds limit) = 0;
   /// Ends what is under way, after which the group is of no use.
@@ -52,7 +57,7 @@ class C10dGroup : public ProcessGroup {
 
  private:
   void meet(const std::string& caller);
-  std::function<void()> exchange(const std::vector<torch::Tensor>& tensors, const Launch& launch);
+  std::function<void()> exchange(const std::vector<at::Tensor>& tensors, const Launch& launch);
   /// Asks again and again, with a limit for each time, until the answer is yes, another rank gives up, or the
   /// time is over.
   void wait_for(const std::function<bool(std::chrono::milliseconds)>& is_over);

@@ -20,12 +20,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const std::string kCaller = "make_nccl_group";
+const std::string kMakeNccl = "make_nccl_group";
 
 class NcclGroup : public C10dGroup {
  public:
-  NcclGroup(c10::intrusive_ptr<c10d::Store> met_at, const RankOptions& options, torch::Device device)
-      : C10dGroup(std::move(met_at), options, kCaller), device_(device) {
+  NcclGroup(c10::intrusive_ptr<c10d::Store> met_at, const RankOptions& options, c10::Device device)
+      : C10dGroup(std::move(met_at), options, kMakeNccl), device_(device) {
     auto nccl = c10d::ProcessGroupNCCL::Options::create();
     // This group gives up first, with a sentence. Torch's own watchdog would end the process.
     nccl->timeout = timeout() + std::chrono::minutes(1);
@@ -36,7 +36,7 @@ class NcclGroup : public C10dGroup {
       const c10::cuda::CUDAGuard guard(device_);
       sum({at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(device_))});
     } catch (const std::exception& error) {
-      throw Error(kCaller + ": rank " + std::to_string(rank()) + " could not connect to the others (" +
+      throw Error(kMakeNccl + ": rank " + std::to_string(rank()) + " could not connect to the others (" +
                   first_line(error) +
                   "): see that each has a GPU of its own, and that they reach each other.");
     }
@@ -47,9 +47,9 @@ class NcclGroup : public C10dGroup {
     return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
   }
 
-  WorkPtr launch_sum(std::vector<torch::Tensor>& one) override { return nccl_->allreduce(one); }
-  WorkPtr launch_broadcast(std::vector<torch::Tensor>& one) override { return nccl_->broadcast(one); }
-  void check_place(const torch::Tensor& tensor) const override {
+  Pending launch_sum(std::vector<at::Tensor>& one) override { return {nccl_->allreduce(one)}; }
+  Pending launch_broadcast(std::vector<at::Tensor>& one) override { return {nccl_->broadcast(one)}; }
+  void check_place(const at::Tensor& tensor) const override {
     if (tensor.device() != device_)
       throw Error("an NCCL group works on the GPU that it was made for, " + device_.str() +
                   ", and a tensor is on " + tensor.device().str() + ": move the model there.");
@@ -85,12 +85,12 @@ class NcclGroup : public C10dGroup {
     static_cast<void>(nccl_.release());
   }
 
-  torch::Device device_;
+  c10::Device device_;
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> nccl_;
 };
 
-torch::Device checked(torch::Device device) {
-  if (!device.is_cuda()) throw Error(kCaller + ": NCCL works on GPUs: use make_gloo_group on the CPU.");
+c10::Device checked(c10::Device device) {
+  if (!device.is_cuda()) throw Error(kMakeNccl + ": NCCL works on GPUs: use make_gloo_group on the CPU.");
   return {device.type(), device.has_index() ? device.index() : c10::cuda::current_device()};
 }
 
@@ -98,15 +98,15 @@ torch::Device checked(torch::Device device) {
 
 bool has_nccl() { return true; }
 
-std::shared_ptr<ProcessGroup> make_nccl_group(const RankOptions& options, torch::Device device) {
-  check(options, kCaller);
-  return std::make_shared<NcclGroup>(make_store(options, kCaller), options, checked(device));
+std::shared_ptr<ProcessGroup> make_nccl_group(const RankOptions& options, c10::Device device) {
+  check(options, kMakeNccl);
+  return std::make_shared<NcclGroup>(make_store(options, kMakeNccl), options, checked(device));
 }
 
 std::shared_ptr<ProcessGroup> make_nccl_group(const c10::intrusive_ptr<c10d::Store>& store,
-                                              const RankOptions& options, torch::Device device) {
-  check(options, kCaller);
-  if (!store) throw Error(kCaller + ": there is no store: pass one, or a host and a port.");
+                                              const RankOptions& options, c10::Device device) {
+  check(options, kMakeNccl);
+  if (!store) throw Error(kMakeNccl + ": there is no store: pass one, or a host and a port.");
   return std::make_shared<NcclGroup>(store, options, checked(device));
 }
 

@@ -4,7 +4,7 @@
 namespace sadam {
 namespace {
 
-[[noreturn]] void refuse() {
+[[noreturn]] void refuse_gloo() {
   throw Error(
       "this sadam was built without Gloo: install Gloo's headers (libgloo-dev) beside a libtorch that has "
       "it, "
@@ -14,9 +14,9 @@ namespace {
 }  // namespace
 
 bool has_gloo() { return false; }
-std::shared_ptr<ProcessGroup> make_gloo_group(const RankOptions&) { refuse(); }
+std::shared_ptr<ProcessGroup> make_gloo_group(const RankOptions&) { refuse_gloo(); }
 std::shared_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>&, const RankOptions&) {
-  refuse();
+  refuse_gloo();
 }
 
 }  // namespace sadam

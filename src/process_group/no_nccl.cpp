@@ -4,7 +4,7 @@
 namespace sadam {
 namespace {
 
-[[noreturn]] void refuse() {
+[[noreturn]] void refuse_nccl() {
   throw Error(
       "this sadam was built without NCCL: build it with a libtorch for CUDA, and with nccl.h where CMake "
       "looks for headers.");
@@ -13,10 +13,10 @@ namespace {
 }  // namespace
 
 bool has_nccl() { return false; }
-std::shared_ptr<ProcessGroup> make_nccl_group(const RankOptions&, torch::Device) { refuse(); }
+std::shared_ptr<ProcessGroup> make_nccl_group(const RankOptions&, c10::Device) { refuse_nccl(); }
 std::shared_ptr<ProcessGroup> make_nccl_group(const c10::intrusive_ptr<c10d::Store>&, const RankOptions&,
-                                              torch::Device) {
-  refuse();
+                                              c10::Device) {
+  refuse_nccl();
 }
 
 }  // namespace sadam

@@ -192,7 +192,7 @@ class Processes : public ::testing::Test {
       ::kill(is_leader ? program.process() : others.front(), SIGKILL);
       const auto ended = program.wait();
       // Whoever was killed, nobody is left.
-      EXPECT_TRUE(comes_true([&] { return !is_there(others.front()); }, 2));
+      EXPECT_TRUE(comes_true([&] { return !is_there(others.front()); }));
       if (ended.status == 0) break;  // it was faster
       ++in_the_middle;
       if (!is_leader) {

@@ -35,13 +35,18 @@ TEST(GlooGroup, SumsTensorsOfAnyTypeAndLayout) {
       const auto transposed = torch::full({2, 5}, 2 * r, torch::kFloat).t();
       const auto with_gaps = torch::full({4, 2}, r + 1).slice(1, 0, 1);
       const auto parameter = torch::full({2}, r, torch::requires_grad());
+      const auto one = torch::full({1}, r);
+      const auto scalar = torch::full({}, r, torch::kDouble);
+      const auto none = torch::empty({0});
       const auto large = torch::full({1 << 20}, r);
-      group.sum({plain, transposed, with_gaps, parameter, large});
+      group.sum({plain, transposed, with_gaps, parameter, one, scalar, none, large});
       const double all = size * (size - 1) / 2.0;
       EXPECT_TRUE(torch::equal(plain, torch::full({3}, all, torch::kDouble)));
       EXPECT_TRUE(torch::equal(transposed, torch::full({5, 2}, 2 * all)));
       EXPECT_TRUE(torch::equal(with_gaps, torch::full({4, 1}, all + size)));
       EXPECT_TRUE(torch::equal(parameter, torch::full({2}, all)));
+      EXPECT_EQ(one.item<double>(), all);
+      EXPECT_EQ(scalar.item<double>(), all);
       EXPECT_TRUE(torch::equal(large, torch::full({1 << 20}, all)));
     });
 }
