@@ -116,6 +116,7 @@ void Ranks::join(std::shared_ptr<ProcessGroup> group, const GroupOptions& option
   if (options.bucket_bytes() < 1) throw Error("join: bucket_bytes must be at least 1.");
   group_ = std::move(group);
   options_ = options;
+  ++joins_;
   compare_again();
 }
 

@@ -24,6 +24,8 @@ namespace sadam::step {
 class Ranks {
  public:
   void join(std::shared_ptr<ProcessGroup> group, const GroupOptions& options);
+  /// How often a group was joined: a captured step holds the sums of one.
+  std::int64_t joins() const { return joins_; }
 
   bool are_several() const { return group_ != nullptr && group_->size() > 1; }
   bool split_batch() const { return are_several() && options_.split() == Split::batch; }
@@ -79,6 +81,7 @@ class Ranks {
 
   std::shared_ptr<ProcessGroup> group_;
   GroupOptions options_;
+  std::int64_t joins_ = 0;
   std::array<std::int64_t, 2> compared_{-1, -1};  // the last step, without gradients and with them
   std::unique_ptr<GradientSums> sums_;            // under way
 };

@@ -163,11 +163,12 @@ class CudaGraphs : public Graphs {
     Precision precision;
     bool deterministic = false;
     std::int64_t examples = 1;
+    std::int64_t joins = 0;
     bool operator==(const Key& other) const {
       return shapes == other.shapes && strides == other.strides && types == other.types &&
              modes == other.modes && probing == other.probing && is_same_plan(plan, other.plan) &&
              is_same_plan(gradient, other.gradient) && precision == other.precision &&
-             deterministic == other.deterministic && examples == other.examples;
+             deterministic == other.deterministic && examples == other.examples && joins == other.joins;
     }
   };
 
@@ -310,6 +311,7 @@ CudaGraphs::Key CudaGraphs::key_of(const GraphStep& asked, bool probing) const {
   }
   key.modes = asked.modes;
   key.examples = asked.examples;
+  key.joins = engine().ranks().joins();
   key.probing = probing;
   if (asked.problem.plan) key.plan = *asked.problem.plan;
   key.gradient = asked.problem.gradient;

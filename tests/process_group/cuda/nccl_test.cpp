@@ -144,6 +144,29 @@ TEST(NcclRanks, WithEagerStepsTakeTheStepsOfOneProcess) {
   expect_near(trajectories(nullptr, false, {}), ranks);
 }
 
+TEST(NcclRanks, MayJoinAfterStepsWereCaptured) {
+  SADAM_NEEDS_GPU();
+  const auto train = [](const Group& group) {
+    torch::manual_seed(3);
+    Net net;
+    SAdam optimizer(net.model, SAdamOptions(1e-2).probes(2));
+    GraphedStep step(net.model, optimizer, [&](const Tensors& batch) {
+      return torch::cross_entropy_loss(net.model->forward(batch[0]), batch[1]);
+    });
+    for (int s = 0; s < 5; ++s) step({net.inputs, net.targets});  // all the same, each by itself
+    if (group) optimizer.join(group);
+    const auto rows = group ? kBatch / group->size() : kBatch;
+    const auto first = group ? rows * group->rank() : 0;
+    for (int s = 0; s < 20; ++s)
+      step({net.inputs.narrow(0, first, rows), net.targets.narrow(0, first, rows)});
+    EXPECT_TRUE(step.is_captured()) << step.why_not();
+    return Tensors{net.weights().cpu()};
+  };
+  const auto ranks = results_of(2, train, over_nccl);
+  expect_same_bits(ranks[0], ranks[1]);
+  EXPECT_LT((ranks[0][0] - train(nullptr)[0]).abs().max().item<double>(), 1e-10);
+}
+
 TEST(NcclRanks, ClipTogether) {
   SADAM_NEEDS_GPU();
   const auto train = [](const Group& group) {
