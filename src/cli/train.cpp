@@ -117,15 +117,18 @@ bool is_begun_by_earlier_attempt(const TrainArguments& arguments, const Launched
 
 train::RunFolder folder_for(const TrainArguments& arguments, const std::string& text, train::DataSets& data,
                             const Launched& launched) {
+  const auto go_on_with = [&](train::RunFolder folder, bool changes) {
+    if (!changes && !launched) return folder;
+    train::RecipeSource source;
+    source.add_file(folder.paths().recipe());
+    train::change_recipe(
+        folder, with_processes(changes ? arguments.recipe.resolve(source) : source.resolve(), launched),
+        data);
+    return folder;
+  };
   if (!arguments.resume.name.empty()) {
     check_is_no_grid(arguments.resume);
-    auto folder = train::RunFolder::open(arguments.resume.find().folder);
-    if (!arguments.recipe.sets.empty() || launched) {
-      train::RecipeSource source;
-      source.add_file(folder.paths().recipe());
-      train::change_recipe(folder, with_processes(arguments.recipe.resolve(source), launched), data);
-    }
-    return folder;
+    return go_on_with(train::RunFolder::open(arguments.resume.find().folder), !arguments.recipe.sets.empty());
   }
   if (!arguments.name.empty()) check_run_name(arguments.name);
   train::RecipeSource source;
@@ -134,7 +137,8 @@ train::RunFolder folder_for(const TrainArguments& arguments, const std::string& 
   const auto local_processes = launched ? launched->local_size() : 0;
   const std::filesystem::path root = arguments.resume.root;
   check_root(root);
-  if (is_begun_by_earlier_attempt(arguments, launched)) return train::RunFolder::open(root / arguments.name);
+  if (is_begun_by_earlier_attempt(arguments, launched))
+    return go_on_with(train::RunFolder::open(root / arguments.name), /*changes=*/false);
   if (!arguments.name.empty()) return train::begin_run(root / arguments.name, recipe, data, local_processes);
   const auto base = train::named_recipe(arguments.recipe.file, text);
   const auto stem = train::short_name(recipe, base ? &*base : nullptr);

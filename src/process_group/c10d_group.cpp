@@ -96,9 +96,13 @@ void C10dGroup::meet(const std::string& caller) {
                 first_line(error) + "): look at what rank 0 says.");
   }
   for (int r = 0; r < size_; ++r) {
+    if (r == rank_) continue;
     const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
     try {
-      store_->wait({key("here", r)}, std::max(left, milliseconds(1)));
+      if (left > milliseconds(0))
+        store_->wait({key("here", r)}, left);
+      else if (!store_->check({key("here", r)}))
+        missing.push_back(r);
     } catch (const std::exception&) {
       missing.push_back(r);
     }
@@ -207,7 +211,9 @@ std::string C10dGroup::why(const std::exception& error) const {
         return missing;
       });
   const auto me = "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " gave up, ";
-  const auto reason = " (" + first_line(error) + "): look at what that process says, and start all again.";
+  const bool is_one = !silent || silent->size() == 1;
+  const auto reason = " (" + first_line(error) + "): look at what " +
+                      (is_one ? "that process says" : "they say") + ", and start all again.";
   if (!silent) return me + "because nothing is heard of rank 0" + reason;  // which keeps the store
   if (silent->empty()) return me + "as all the others did" + reason;
   return me + "because nothing is heard of " + names_of(*silent) + reason;

@@ -52,6 +52,9 @@ class C10dGroup : public ProcessGroup {
   /// Ends what is under way, after which the group is of no use.
   virtual void abandon() {}
 
+  /// Why there is no answer, in a sentence that names who is silent.
+  std::string why(const std::exception& error) const;
+
   const c10::intrusive_ptr<c10d::Store>& store() const { return store_; }
   std::chrono::milliseconds timeout() const { return timeout_; }
 
@@ -62,7 +65,6 @@ class C10dGroup : public ProcessGroup {
   /// time is over.
   void wait_for(const std::function<bool(std::chrono::milliseconds)>& is_over);
   [[noreturn]] void give_up(const std::exception& error);
-  std::string why(const std::exception& error) const;
   template <class Answer, class Question>
   std::optional<Answer> ask(std::chrono::milliseconds limit, const Question& question) const;
 

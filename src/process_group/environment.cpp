@@ -55,6 +55,25 @@ constexpr Launcher kMpich{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALN
 /// Not SLURM_NTASKS: a batch script has it too, and is one process whatever its job asks for.
 constexpr Launcher kSlurm{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr};
 
+/// How many of "2(x3),1" a node has, counted from 0.
+int tasks_on(int node, const std::string& list) {
+  const char* at = list.c_str();
+  while (*at != '\0') {
+    char* end = nullptr;
+    const auto tasks = std::strtol(at, &end, 10);
+    if (end == at) break;
+    long nodes = 1;
+    if (end[0] == '(' && end[1] == 'x') {
+      nodes = std::strtol(end + 2, &end, 10);
+      if (*end == ')') ++end;
+    }
+    if (node < nodes) return static_cast<int>(tasks);
+    node -= static_cast<int>(nodes);
+    at = *end == ',' ? end + 1 : end;
+  }
+  return 1;
+}
+
 std::optional<RankOptions> from(const Launcher& launcher) {
   const auto rank = number_of(launcher.rank);
   const auto size = number_of(launcher.size, 1);
@@ -83,7 +102,11 @@ void meet_as_slurm_says(RankOptions& options) {
   options.host(first_node(nodes ? *nodes : text_of("SLURM_JOB_NODELIST").value_or("localhost")));
   constexpr int kFirst = 15000;
   constexpr int kCount = 15000;
-  options.port(kFirst + number_of("SLURM_JOB_ID").value_or(0) % kCount);
+  // Each step of a job has a store of its own.
+  const auto step = number_of("SLURM_STEP_ID").value_or(0);
+  options.port(kFirst + (number_of("SLURM_JOB_ID").value_or(0) % kCount + step) % kCount);
+  options.local_size(
+      tasks_on(number_of("SLURM_NODEID").value_or(0), text_of("SLURM_STEP_TASKS_PER_NODE").value_or("1")));
 }
 
 void check_machines(const RankOptions& options) {
@@ -100,7 +123,8 @@ std::optional<RankOptions> RankOptions::from_environment() {
   std::optional<RankOptions> options;
   if ((options = from(kTorchrun))) {
     meet_as_torchrun_says(*options);
-  } else if ((options = from(kOpenMpi)) || (options = from(kMpich))) {
+  } else if ((options = from(kOpenMpi)) ||
+             (text_of(kMpich.local_rank) && (options = from(kMpich)))) {  // srun may set the rest
     check_machines(*options);
   } else if ((options = from(kSlurm))) {
     meet_as_slurm_says(*options);

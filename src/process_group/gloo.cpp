@@ -36,8 +36,7 @@ class GlooGroup : public C10dGroup {
       gloo->devices.push_back(make_device(options.host()));
       gloo_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store(), rank(), size(), gloo);
     } catch (const std::exception& error) {
-      throw Error(kMakeGloo + ": rank " + std::to_string(rank()) + " could not connect to the others (" +
-                  first_line(error) + "): see that they reach each other, or set GLOO_SOCKET_IFNAME.");
+      throw Error(kMakeGloo + ": " + why(error) + " If all are there, set GLOO_SOCKET_IFNAME.");
     }
   }
 

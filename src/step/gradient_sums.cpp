@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
+#include <sadam/error.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -65,10 +66,16 @@ void GradientSums::stop_watching() {
 }
 
 void GradientSums::arrived(std::size_t item) {
+  const auto bucket = places_[item].first;
+  if (has_arrived_[item] && bucket < sent_)
+    throw Error(
+        "a gradient came twice in one backward pass, as with reentrant checkpoints of a layer that is used "
+        "twice: use checkpoints that are not reentrant, or call backward yourself and average_gradients().");
   if (has_arrived_[item]) return;
   has_arrived_[item] = true;
-  --buckets_[places_[item].first].missing;
-  while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) send(buckets_[sent_++], /*zeros=*/false);
+  --buckets_[bucket].missing;
+  for (; sent_ < buckets_.size() && buckets_[sent_].missing == 0; ++sent_)
+    send(buckets_[sent_], /*zeros=*/false);
 }
 
 void GradientSums::send(Bucket& bucket, bool zeros) {
@@ -92,7 +99,7 @@ void GradientSums::send(Bucket& bucket, bool zeros) {
 
 void GradientSums::send_rest(bool zeros) {
   stop_watching();
-  while (sent_ < buckets_.size()) send(buckets_[sent_++], zeros);
+  for (; sent_ < buckets_.size(); ++sent_) send(buckets_[sent_], zeros);
 }
 
 void GradientSums::wait() {

@@ -121,12 +121,13 @@ void Ranks::join(std::shared_ptr<ProcessGroup> group, const GroupOptions& option
 }
 
 void Ranks::exchange(const at::Tensor& head, const std::exception_ptr& failure, bool recorded,
-                     GradientSums* sums) const {
+                     GradientSums* sums, bool sends_zeros) const {
   if (failure) {
     head.narrow(0, kFailed, 1).fill_(1);
     head.narrow(0, kWhich, 1).fill_(group_->rank());
   }
   try {
+    if (sums != nullptr) sums->send_rest(/*zeros=*/sends_zeros);
     const auto wait = group_->start_sum({head});
     if (sums != nullptr) sums->wait();
     wait();
@@ -179,8 +180,7 @@ at::Tensor Ranks::average_gradients(const Problem& problem, const Request& reque
       if (!items[i].is_trained()) numbers[3 + static_cast<std::int64_t>(i)].fill_(0);
   }
   if (!sums) sums = std::make_unique<GradientSums>(*group_, items, weight, options_.bucket_bytes());
-  sums->send_rest(/*zeros=*/weight == 0);
-  exchange(head, failure, request.recorded, sums.get());
+  exchange(head, failure, request.recorded, sums.get(), /*sends_zeros=*/weight == 0);
 
   at::Tensor found;
   if (!request.recorded) {

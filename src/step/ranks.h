@@ -74,10 +74,10 @@ class Ranks {
   void wait_until(const std::function<bool()>& is_done) const { group_->wait_until(is_done); }
 
  private:
-  /// Sums the head of a message over the ranks, and waits for the sums that have been started. It has room
-  /// for what is said of failures.
+  /// Sums the head of a message over the ranks, after the gradients that have not been sent, and waits for
+  /// all. The head has room for what is said of failures.
   void exchange(const at::Tensor& head, const std::exception_ptr& failure, bool recorded = false,
-                GradientSums* sums = nullptr) const;
+                GradientSums* sums = nullptr, bool sends_zeros = false) const;
 
   std::shared_ptr<ProcessGroup> group_;
   GroupOptions options_;

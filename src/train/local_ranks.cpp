@@ -87,6 +87,14 @@ struct LocalRanks::Process {
                                              .signal_when_orphaned = SIGKILL,
                                              .ignored = {SIGINT, SIGTERM, SIGHUP}}) {}
 
+  /// It has nothing to save.
+  ~Process() {
+    child.signal(SIGKILL);
+    child.wait();
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
   base::Descriptor words = memory_file();
   base::Child child;
 };
@@ -126,13 +134,7 @@ Team LocalRanks::meet(const RankOptions& options) {
   return team.get();
 }
 
-// They have nothing to save.
-LocalRanks::~LocalRanks() {
-  for (const auto& process : processes_) {
-    process->child.signal(SIGKILL);
-    process->child.wait();
-  }
-}
+LocalRanks::~LocalRanks() = default;
 
 std::string LocalRanks::name_of(std::size_t process) const {
   return fmt::format("rank {} of {}", process + 1, size_);

@@ -119,7 +119,15 @@ TEST(RanksFromTheEnvironment, SlurmSaysItInAListOfNodes) {
   EXPECT_EQ(options.size(), 8);
   EXPECT_EQ(options.local_rank(), 1);
   EXPECT_EQ(options.host(), "node003");
-  variables["SLURM_JOB_ID"] = "78";
+  EXPECT_EQ(options.local_size(), 1);
+  variables["SLURM_STEP_ID"] = "1";
+  EXPECT_NE(told(variables).value().port(), options.port());
+  variables["SLURM_STEP_TASKS_PER_NODE"] = "3(x2),2";
+  for (const auto& [node, tasks] : std::map<std::string, int>{{"0", 3}, {"1", 3}, {"2", 2}}) {
+    variables["SLURM_NODEID"] = node;
+    EXPECT_EQ(told(variables).value().local_size(), tasks) << node;
+  }
+  variables["SLURM_JOB_ID"] = "79";
   EXPECT_NE(told(variables).value().port(), options.port());
   const std::map<std::string, std::string> firsts = {{"gpu1,gpu2", "gpu1"},
                                                      {"alone", "alone"},
@@ -138,6 +146,15 @@ TEST(RanksFromTheEnvironment, TheNearestLauncherCounts) {
   variables["SLURM_PROCID"] = "0";
   variables["SLURM_STEP_NUM_TASKS"] = "2";
   EXPECT_EQ(told(variables).value().rank(), 3);
+  // srun speaks MPICH's language too.
+  const Variables srun = {{"SLURM_PROCID", "1"},
+                          {"SLURM_STEP_NUM_TASKS", "4"},
+                          {"PMI_RANK", "1"},
+                          {"PMI_SIZE", "4"},
+                          {"SLURM_JOB_NODELIST", "a,b"},
+                          {"SLURM_NODEID", "1"},
+                          {"SLURM_STEP_TASKS_PER_NODE", "3,1"}};
+  EXPECT_EQ(told(srun).value().host(), "a");
 }
 
 TEST(RanksFromTheEnvironment, WhatMakesNoSenseIsRefused) {

@@ -8,6 +8,7 @@
 #include "process_group/ranks.h"
 #include "step/option_names.h"
 #include "support/models.h"
+#include "support/refusal.h"
 
 namespace sadam::testing {
 namespace {
@@ -296,6 +297,27 @@ TEST(Ranks, SendGradientsWhileTheBackwardPassGoesOn) {
   };
   EXPECT_EQ(started_at_the_first_layer(1), 2);  // weight and bias of the last one
   EXPECT_EQ(started_at_the_first_layer(1 << 20), 0);
+}
+
+TEST(Ranks, RefuseAGradientThatComesAgainAfterItWasSent) {
+  torch::nn::Sequential model(torch::nn::Linear(5, 12), torch::nn::ReLU(), torch::nn::Linear(12, 3));
+  AdamW optimizer(model->parameters(), AdamWOptions(1e-2));
+  optimizer.join(std::make_shared<CountingGroup>(), GroupOptions().bucket_bytes(1));
+  const auto loss_of = [&](const torch::Tensor& hidden) {
+    return model[2]->as<torch::nn::Linear>()->forward(hidden).square().mean();
+  };
+  EXPECT_TRUE(says(refusal([&] {
+                     optimizer.step([&] {
+                       const auto hidden = model[0]->as<torch::nn::Linear>()->forward(torch::ones({2, 5}));
+                       // What a reentrant checkpoint does: a backward pass within the backward pass.
+                       hidden.register_hook([&](const torch::Tensor&) {
+                         const torch::AutoGradMode with_gradients(true);
+                         loss_of(torch::ones({2, 12})).backward();
+                       });
+                       return loss_of(hidden.relu());
+                     });
+                   }),
+                   "a gradient came twice in one backward pass"));
 }
 
 TEST(Ranks, OfAGroupOfOneAreAProcess) {
