@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 #include <sadam/process_group.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
@@ -28,6 +29,8 @@ class TorchGroup : public ProcessGroup {
       throw Error("the process group has the backend '" + group_->getBackendName() +
                   "', which sends nothing from the " + (device.is_cpu() ? "CPU" : "GPU") +
                   ", where the parameters are: use 'gloo' for a CPU and 'nccl' for GPUs.");
+    // Connects: a capture cannot.
+    if (device.is_cuda()) sum({at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(device))});
   }
 
   int rank() const override { return group_->getRank(); }

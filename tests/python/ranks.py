@@ -1,8 +1,9 @@
-"""Processes for a test to talk to, one for each rank of a Gloo group. They are started once and asked often."""
+"""Processes for a test to talk to, one for each rank of a group. They are started once and asked often."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 from datetime import timedelta
 from pathlib import Path
@@ -12,10 +13,11 @@ import torch
 import torch.distributed as dist
 
 
-def _work(rank: int, size: int, store: str, connection: Any) -> None:
+def _work(rank: int, size: int, backend: str, store: str, connection: Any) -> None:
     torch.set_num_threads(1)
+    os.environ["NCCL_HOSTID"] = str(rank)  # or two may not share a GPU
     dist.init_process_group(
-        "gloo", init_method=f"file://{store}", rank=rank, world_size=size, timeout=timedelta(seconds=30)
+        backend, init_method=f"file://{store}", rank=rank, world_size=size, timeout=timedelta(seconds=30)
     )
     while True:
         try:
@@ -32,13 +34,13 @@ def _work(rank: int, size: int, store: str, connection: Any) -> None:
 class Ranks:
     """`ranks(function, *arguments)` calls function(rank, *arguments) on every rank and returns what they return."""
 
-    def __init__(self, folder: Path, size: int = 2) -> None:
+    def __init__(self, folder: Path, size: int = 2, backend: str = "gloo") -> None:
         spawn = multiprocessing.get_context("spawn")
         self._connections = []
         self._processes = []
         for rank in range(size):
             mine, theirs = spawn.Pipe()
-            process = spawn.Process(target=_work, args=(rank, size, str(folder / "store"), theirs), daemon=True)
+            process = spawn.Process(target=_work, args=(rank, size, backend, str(folder / "store"), theirs), daemon=True)
             process.start()
             theirs.close()
             self._connections.append(mine)

@@ -7,6 +7,7 @@ import torch
 
 import sadam
 from conftest import Task, refusal, same_bits, steps_with_scaler
+from ranks import Ranks
 
 F = torch.nn.functional
 pytestmark = pytest.mark.skipif(
@@ -142,3 +143,41 @@ def test_compiled_modules_work_in_closures():
         optimizer.step(lambda: F.cross_entropy(compiled(x), y))
         plain.step(lambda: F.cross_entropy(twin(x), y))
     assert optimizer.summary.lgi == pytest.approx(plain.summary.lgi, rel=1e-3)
+
+
+def train_on_a_rank(rank, captured, wrap, sizes, options):
+    """Weights and brakes of a few steps on this rank's part of each batch; of one process: sizes is None."""
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 12), torch.nn.ReLU(), torch.nn.Linear(12, 2)).double().cuda()
+    inner = torch.nn.parallel.DistributedDataParallel(model) if wrap else model
+    optimizer = sadam.SAdam(inner, lr=1e-2, probes=4, radius=0.3, damping=20.0, **options)
+    step = sadam.GraphedStep(optimizer, lambda x, y: F.l1_loss(inner(x), y), inner)
+    brakes = []
+    for number in range(6):
+        x = torch.randn(8, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(number)).cuda()
+        y = x.abs()[:, :2]
+        if sizes is not None:
+            x, y = x.split(sizes)[rank], y.split(sizes)[rank]
+        if captured:
+            step(x, y)
+        else:
+            optimizer.step(lambda: F.l1_loss(inner(x), y), examples=len(x))
+        brakes.append(optimizer.summary.brake)
+    assert step.is_captured == captured, step.why_not
+    return [parameter.detach().cpu() for parameter in model.parameters()] + [torch.tensor(brakes).double()]
+
+
+@pytest.mark.parametrize("captured, wrap", [(False, False), (False, True), (True, False)])
+def test_ranks_over_nccl_take_the_steps_of_one_process(tmp_path, captured, wrap):
+    if not torch.distributed.is_nccl_available():
+        pytest.skip("this torch has no NCCL")
+    alone = train_on_a_rank(0, captured, False, None, {})
+    ranks = Ranks(tmp_path, backend="nccl")
+    try:
+        first, second = ranks(train_on_a_rank, captured, wrap, [5, 3], {} if wrap else {"process_group": True})
+    finally:
+        ranks.end()
+    assert same_bits(first, second)
+    for got, wanted in zip(first, alone):
+        torch.testing.assert_close(got, wanted, rtol=0, atol=1e-10)
+    assert alone[-1][-1] < 0.95  # a brake that could have been another
