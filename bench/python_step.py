@@ -3,10 +3,11 @@
 On the CPU: QATNet (bench/authors_step.py) at batch 128. "beyond" is what a step takes beyond its forward and backward
 pass, its probes' forward passes and the update, each measured by itself; at most 5 % is wanted. With --gpu: ResNet-18
 at batch 2, each step of ours a CUDA graph; at most 0.15 (k = 2) and 0.1 (k = 8) of the authors' time is wanted, and
-eager steps that take one copy of the parameters beyond AdamW's. float32, as torch's own default, TF32 in convolutions,
-makes ours evaluate the loss once more in float32.
+eager steps that take one copy of the parameters beyond AdamW's. Both as torch comes, with TF32 in convolutions (ours
+then evaluates the loss once more in float32, because its probes are in float32 always), and in float32.
 """
 
+import functools
 import statistics
 import subprocess
 import sys
@@ -21,21 +22,21 @@ except ImportError as error:
 
 import authors_step
 
-ROUNDS, STEPS = 15, 2
+ROUNDS = 15
 
 
-def in_turns(works, wait=lambda: None):
+def in_turns(works, wait=lambda: None, steps=2):
     """Seconds of one call of each work, once a round."""
     times = {name: [] for name in works}
     for round_ in range(ROUNDS + 1):
         for name, work in works.items():
             wait()
             start = time.perf_counter()
-            for _ in range(STEPS):
+            for _ in range(steps):
                 work()
             wait()
             if round_ > 0:  # the first warms up
-                times[name].append((time.perf_counter() - start) / STEPS)
+                times[name].append((time.perf_counter() - start) / steps)
     return times
 
 
@@ -93,10 +94,10 @@ def on_cpu():
         print("|", " | ".join([str(k), *milliseconds, quartiles(parts, 3), quartiles(beyond, 1)]), "|", flush=True)
 
 
-def resnet():
+def resnet(tf32):
     import torchvision
 
-    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = tf32
     return torchvision.models.resnet18(num_classes=100).cuda()
 
 
@@ -104,26 +105,28 @@ def on_gpu():
     torch.manual_seed(42)
     images = torch.randn(2, 3, 224, 224, device="cuda")
     labels = torch.randint(100, (2,), device="cuda")
-    print("| ResNet-18, k | ms | the authors' ms | of the authors' time | wanted | memory beyond AdamW, copies |")
-    print("|---|---|---|---|---|---|")
-    for k, wanted in ((2, 0.15), (8, 0.1)):
-        networks = [resnet() for _ in range(2)]
+    print("| ResNet-18 | k | ms | the authors' ms | of the authors' time | wanted | memory beyond AdamW, copies |")
+    print("|---|---|---|---|---|---|---|")
+    for tf32, k, wanted in ((True, 2, 0.15), (True, 8, 0.1), (False, 2, 0.15), (False, 8, 0.1)):
+        networks = [resnet(tf32) for _ in range(2)]
         size = sum(parameter.numel() * parameter.element_size() for parameter in networks[0].parameters())
         ours = sadam.SAdam.paper(networks[0], lr=1e-5, probes=k)
         step = sadam.GraphedStep(ours, lambda x, y: torch.nn.functional.cross_entropy(networks[0](x), y))
         theirs = authors_training(
             networks[1], k, lambda: torch.nn.functional.cross_entropy(networks[1](images), labels)
         )
-        times = in_turns({"ours": lambda: step(images, labels), "authors": theirs}, torch.cuda.synchronize)
+        times = in_turns({"ours": lambda: step(images, labels), "authors": theirs}, torch.cuda.synchronize, steps=10)
         if not step.is_captured:
             print(f"The steps were not captured: {step.why_not}")
         parts = [a / b for a, b in zip(times["ours"], times["authors"])]
         milliseconds = [quartiles([1e3 * value for value in times[name]], 2) for name in ("ours", "authors")]
         verdict = f"≤ {wanted} {'ok' if statistics.median(parts) <= wanted else 'missed'}"
         copies = f"{(peak_of(k) - peak_of(0)) / size:.2f}"
-        print("|", " | ".join([str(k), *milliseconds, quartiles(parts, 3), verdict, copies]), "|", flush=True)
+        precision = "as torch comes" if tf32 else "float32"
+        print("|", " | ".join([precision, str(k), *milliseconds, quartiles(parts, 3), verdict, copies]), "|", flush=True)
 
 
+@functools.lru_cache(maxsize=None)
 def peak_of(probes):
     """In a process of its own: whoever is first pays for the workspaces of libraries."""
     return int(subprocess.run([sys.executable, __file__, "--peak", str(probes)], capture_output=True, check=True).stdout)
@@ -131,7 +134,7 @@ def peak_of(probes):
 
 def print_peak(probes):
     """Of eager steps, as captured ones may take more for speed. 0 probes: AdamW."""
-    model = resnet()
+    model = resnet(tf32=True)
     images, labels = torch.randn(2, 3, 224, 224, device="cuda"), torch.randint(100, (2,), device="cuda")
     optimizer = sadam.SAdam.paper(model, probes=probes) if probes > 0 else sadam.AdamW(model)
     for _ in range(3):

@@ -30,15 +30,17 @@ class Graphed {
     settings_.capture = capture;
   }
 
-  /// `modes` are those of the modules, training or not; `weights` all that the loss may read.
+  /// `modes` are those of the modules, training or not; `weights` all that the loss may read; `together`: with
+  /// other processes, whose sums over torch.distributed's groups are not captured.
   at::Tensor step(const step::Inputs& inputs, std::optional<double> brake, const std::vector<bool>& modes,
-                  const std::vector<at::Tensor>& weights) {
+                  const std::vector<at::Tensor>& weights, bool together) {
     if (brake) optim::check_brake(*brake, "GraphedStep: ");
     const auto problem = optimizer_.the_problem();
     const auto device = problem.parameters.front().device();
-    if (device != settings_.device) graphs_.reset();  // the model was moved
+    if (device != settings_.device || together) graphs_.reset();  // the model was moved, or has company
     settings_.device = device;
-    if (!device.is_cpu() && !graphs_) graphs_ = step::make_graphs(settings_);
+    together_ = together;
+    if (!device.is_cpu() && !together && !graphs_) graphs_ = step::make_graphs(settings_);
     step::GraphStep asked{problem, inputs, step::examples_in(inputs, settings_), {}, modes, {}};
     if (brake) asked.brakes.assign(problem.rules.size(), *brake);
     if (!graphs_) {
@@ -59,7 +61,11 @@ class Graphed {
   }
 
   bool is_captured() const { return graphs_ && graphs_->captured; }
-  std::string why_not() const { return graphs_ ? graphs_->why_not : "the parameters are on the CPU"; }
+  std::string why_not() const {
+    if (graphs_) return graphs_->why_not;
+    const bool on_gpu = !settings_.device.is_cpu();
+    return together_ && on_gpu ? "several processes take the step together" : "the parameters are on the CPU";
+  }
   std::int64_t streams() const { return graphs_ ? graphs_->streams : 0; }
 
  private:
@@ -74,7 +80,8 @@ class Graphed {
 
   Stepper& optimizer_;
   step::GraphSettings settings_;
-  std::unique_ptr<step::Graphs> graphs_;  // null on the CPU
+  std::unique_ptr<step::Graphs> graphs_;  // null on the CPU, and with other processes
+  bool together_ = false;
 };
 
 inline void bind_graphed_step(py::module_& module) {
@@ -83,8 +90,8 @@ inline void bind_graphed_step(py::module_& module) {
            py::keep_alive<1, 2>())
       .def("step",
            [](Graphed& self, const step::Inputs& inputs, std::optional<double> brake,
-              const std::vector<bool>& modes, const std::vector<at::Tensor>& weights) {
-             return unlocked([&] { return self.step(inputs, brake, modes, weights); });
+              const std::vector<bool>& modes, const std::vector<at::Tensor>& weights, bool together) {
+             return unlocked([&] { return self.step(inputs, brake, modes, weights, together); });
            })
       .def("is_captured", &Graphed::is_captured)
       .def("why_not", &Graphed::why_not)

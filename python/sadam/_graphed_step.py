@@ -24,7 +24,7 @@ class GraphedStep:
     The first step with inputs of a new shape captures; later ones copy the inputs to where the graph reads them and
     launch it. The loss must depend on nothing but the module and the inputs, and may not wait for the device
     (`.item()`). Where a step cannot be captured, a warning says why and steps are taken eagerly, with the same results;
-    so they are on the CPU. The next step overwrites the loss that one returned.
+    so they are on the CPU, and with a process group. The next step overwrites the loss that one returned.
 
     optimizer: made from a module; else give the module.
     loss_fn: of the inputs.
@@ -75,7 +75,7 @@ class GraphedStep:
                 raise TypeError(f"GraphedStep: an input is of type '{type(tensor).__name__}': pass tensors.")
         modes = [module.training for module in self._module.modules()]
         loss: torch.Tensor = self._optimizer._take(
-            self._graphed.step, list(inputs), brake, modes, list(self._module.parameters())
+            self._graphed.step, list(inputs), brake, modes, list(self._module.parameters()), self._optimizer._is_joined
         )
         return loss
 

@@ -123,6 +123,7 @@ class Optimizer(torch.optim.Optimizer):
         self._names: List[Tuple[str, torch.Tensor]] = []
         self._module: Optional[torch.nn.Module] = None
         self._wrappers: List[Wrapper] = []
+        self._is_joined = False
         self._brakes: Optional[Brakes] = None
         self._is_stepping = False
         defaults = {option.name: option.default for option in self._options.values()}
@@ -226,7 +227,9 @@ class Optimizer(torch.optim.Optimizer):
         wrappers = wrappers_in(self._module) or wrappers_in(process_group)
         if process_group is None and wrappers:
             process_group = wrappers[0]
-        self._core.join(group_of(process_group), split, check_ranks_every)
+        group = group_of(process_group)
+        self._core.join(group, split, check_ranks_every)
+        self._is_joined = group is not None
         self._wrappers = wrappers
 
     def average_gradients(self) -> None:
@@ -407,7 +410,7 @@ class Optimizer(torch.optim.Optimizer):
         if record is None:  # torch's own load_state_dict
             super().__setstate__(state)
             return
-        self._brakes, self._is_stepping, self._wrappers = None, False, []
+        self._brakes, self._is_stepping, self._wrappers, self._is_joined = None, False, [], False
         super().__setstate__(state)
         self._make_core()
         self._core.protect(self._buffers)
