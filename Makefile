@@ -41,7 +41,7 @@ demo: deps ## build, then redo a small version of the paper's first table: about
 	@rm -rf build/demo && build/$(PRESET)/src/cli/sadam reproduce table1 --quick --root build/demo
 	@build/$(PRESET)/src/cli/sadam report --root build/demo -o build/demo/report.html || true # it has said why
 
-test: deps ## build and run all tests, then the sanitizer builds and a few seconds of fuzzing
+test: deps ## build and run all tests, then a few seconds of fuzzing
 	@scripts/install-deps --python
 	@scripts/install-deps --browser
 	@$(call configure,release)
@@ -49,9 +49,6 @@ test: deps ## build and run all tests, then the sanitizer builds and a few secon
 	@ctest --preset release --parallel $(TESTS)
 	@$(call say,release)
 	@nvidia-smi -L > /dev/null 2>&1 || echo "sadam: no GPU answers here; 'make gpu-test' runs the tests called Skipped above where one does."
-	@$(call configure,asan)
-	@$(call build,asan,--target kernels_test step_test nn_kernels_test)
-	@ctest --preset asan --parallel $(JOBS)
 	@$(call fuzz,3)
 
 python: deps ## build the Python package as a wheel, test it in an environment of its own (build/python)

@@ -70,6 +70,8 @@ struct RankOptions {
   /// started it. Of `MASTER_ADDR` and `MASTER_PORT`, which torchrun sets, the first is needed for mpirun on
   /// several machines; `SADAM_RANK_TIMEOUT` is `timeout` in seconds. Throws where a variable makes no sense.
   static std::optional<RankOptions> from_environment();
+  /// Sets `timeout` to what `SADAM_RANK_TIMEOUT` says, if it says anything.
+  RankOptions& timeout_from_environment();
 
   /// Where rank 0 waits for the others: a name or an address.
   TORCH_ARG(std::string, host) = "localhost";

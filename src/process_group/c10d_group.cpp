@@ -73,10 +73,20 @@ c10::intrusive_ptr<c10d::Store> make_store(const RankOptions& options, const std
   } catch (const std::exception& error) {
     if (tcp.isServer)
       throw Error(caller + ": rank 0 cannot wait for the others at " + where + " (" + first_line(error) +
-                  "): choose another port.");
+                  "): choose another port, or a host that is this machine (MASTER_PORT, MASTER_ADDR).");
     throw Error(caller + ": rank " + std::to_string(options.rank()) + " found no " +
                 (options.store_is_there() ? "store" : "rank 0") + " at " + where + " within " +
                 seconds(options.timeout()) + ": start all ranks, with the same host and port.");
+  }
+}
+
+bool is_over_within(c10d::Work& work, milliseconds limit) {
+  try {
+    return work.wait(limit);
+  } catch (const std::exception&) {
+    if (!work.isCompleted()) return false;
+    if (work.isSuccess()) return true;
+    throw;
   }
 }
 
@@ -89,12 +99,17 @@ C10dGroup::C10dGroup(c10::intrusive_ptr<c10d::Store> store, const RankOptions& o
 void C10dGroup::meet(const std::string& caller) {
   const auto until = Clock::now() + timeout_;
   std::vector<int> missing;
+  bool is_first = true;
   try {
-    store_->set(key("here", rank_), std::vector<std::uint8_t>{1});
+    is_first = store_->add(key("here", rank_), 1) == 1;
   } catch (const std::exception& error) {
     throw Error(caller + ": rank " + std::to_string(rank_) + " lost the store that rank 0 keeps (" +
                 first_line(error) + "): look at what rank 0 says.");
   }
+  if (!is_first)  // before anything is written that those of the other job would read
+    throw Error(
+        caller + ": there is a rank " + std::to_string(rank_) +
+        " already, as if another job met at the same host and port: choose another port (MASTER_PORT).");
   for (int r = 0; r < size_; ++r) {
     if (r == rank_) continue;
     const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());

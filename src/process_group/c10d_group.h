@@ -22,6 +22,10 @@ void check(const RankOptions& options, const std::string& caller);
 /// The store at a host and a port.
 c10::intrusive_ptr<c10d::Store> make_store(const RankOptions& options, const std::string& caller);
 
+/// Waits, at most this long; whether it is over. Throws what it failed with, and not that the time was too
+/// short, which torch throws even if the work ends at that very moment.
+bool is_over_within(c10d::Work& work, std::chrono::milliseconds limit);
+
 class C10dGroup : public ProcessGroup {
  public:
   int rank() const override { return rank_; }

@@ -77,6 +77,10 @@ int tasks_on(int node, const std::string& list) {
 std::optional<RankOptions> from(const Launcher& launcher) {
   const auto rank = number_of(launcher.rank);
   const auto size = number_of(launcher.size, 1);
+  if (&launcher == &kTorchrun && rank.has_value() != size.has_value())
+    throw Error(std::string(rank ? launcher.rank : launcher.size) + " is set and " +
+                (rank ? launcher.size : launcher.rank) +
+                " is not: set both, as torchrun does, or unset it to train with one process.");
   if (!rank || !size) return std::nullopt;
   if (*rank >= *size)
     throw Error(std::string(launcher.rank) + " is " + std::to_string(*rank) + " and " + launcher.size + " " +
@@ -132,9 +136,13 @@ std::optional<RankOptions> RankOptions::from_environment() {
   if (!options) return std::nullopt;
   if (const auto host = text_of("MASTER_ADDR")) options->host(*host);
   if (const auto port = number_of("MASTER_PORT", 1)) options->port(*port);
-  if (const auto seconds = number_of("SADAM_RANK_TIMEOUT", 1))
-    options->timeout(std::chrono::seconds(*seconds));
+  options->timeout_from_environment();
   return options;
+}
+
+RankOptions& RankOptions::timeout_from_environment() {
+  if (const auto seconds = number_of("SADAM_RANK_TIMEOUT", 1)) timeout(std::chrono::seconds(*seconds));
+  return *this;
 }
 
 }  // namespace sadam

@@ -64,14 +64,7 @@ class GlooGroup : public C10dGroup {
     if (!tensor.is_cpu())
       throw Error("a Gloo group works on the CPU, and a tensor is elsewhere: train the model there.");
   }
-  bool is_over(c10d::Work& work, milliseconds limit) override {
-    try {
-      return work.wait(limit);
-    } catch (const std::exception&) {
-      if (work.isCompleted()) throw;
-      return false;
-    }
-  }
+  bool is_over(c10d::Work& work, milliseconds limit) override { return is_over_within(work, limit); }
 
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
 };

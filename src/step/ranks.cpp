@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 #include <sadam/error.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <iterator>
@@ -108,6 +109,20 @@ std::string have(const std::vector<std::int64_t>& ranks) {
   return text + (ranks.size() == 1 ? " has" : " have");
 }
 
+/// Where ranks share the probes, each takes the gradient of the whole batch by itself.
+void check_same_loss(const at::Tensor& losses) {
+  constexpr double kRounding = 1e-4;
+  const auto* const loss = losses.data_ptr<double>();
+  std::vector<std::int64_t> others;
+  for (std::int64_t r = 1; r < losses.numel(); ++r)
+    if (std::abs(loss[r] - loss[0]) > kRounding * std::abs(loss[0])) others.push_back(r);
+  if (others.empty()) return;
+  throw Error(
+      have(others) +
+      " another loss than rank 0, and ranks that share the probes must evaluate the same: give all of "
+      "them the same batch, and seed torch alike where the network draws dropout masks.");
+}
+
 }  // namespace
 
 void Ranks::join(std::shared_ptr<ProcessGroup> group, const GroupOptions& options) {
@@ -164,7 +179,13 @@ at::Tensor Ranks::average_gradients(const Problem& problem, const Request& reque
   if (!are_several() || request.rehearsal) return loss;
   const at::NoGradGuard no_grad;
   const auto device = problem.parameters.front().device();
-  if (split_probes()) return exchange(head_of(0, device), failure, request.recorded), loss;
+  if (split_probes()) {
+    const auto head = head_of(group_->size(), device);
+    if (loss.defined()) head[kHead + group_->rank()].copy_(loss.reshape({}));
+    exchange(head, failure, request.recorded);
+    if (!request.recorded) check_same_loss(head.narrow(0, kHead, group_->size()).cpu());
+    return loss;
+  }
 
   // Weight, losses, their sum, who has a gradient. A rank that has failed or has no examples sends zeros, for
   // the others wait for as much as ever.

@@ -13,7 +13,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <future>
 #include <optional>
@@ -101,15 +100,14 @@ struct LocalRanks::Process {
 
 LocalRanks::LocalRanks(int size) : size_(size) {
   const Port port;
+  auto options = RankOptions().host("127.0.0.1").port(port.number()).size(size).local_size(size);
+  options.timeout_from_environment();
   const auto variable = [](const char* name, int value) { return fmt::format("{}={}", name, value); };
   for (int rank = 1; rank < size; ++rank)
     processes_.push_back(std::make_unique<Process>(std::vector<std::string>{
         variable("RANK", rank), variable("WORLD_SIZE", size), variable("LOCAL_RANK", rank),
         variable("LOCAL_WORLD_SIZE", size), "MASTER_ADDR=127.0.0.1", variable("MASTER_PORT", port.number()),
         "TORCHELASTIC_USE_AGENT_STORE"}));
-  auto options = RankOptions().host("127.0.0.1").port(port.number()).size(size).local_size(size);
-  if (const char* const seconds = std::getenv("SADAM_RANK_TIMEOUT"))
-    options.timeout(std::chrono::seconds(std::max(1, std::atoi(seconds))));
   try {
     team_ = meet(options);
   } catch (const Error& error) {
@@ -149,8 +147,8 @@ std::string LocalRanks::explanation(const Error& error) {
       if (!status || *status == 0) continue;
       if (WIFSIGNALED(*status))
         return fmt::format(
-            "{} {}: look for the reason, such as too little memory; --resume goes on from the last "
-            "checkpoint.",
+            "{} {}: look for the reason, such as too little memory; --resume goes on with what was "
+            "saved.",
             name_of(i), base::how_it_ended(*status));
       const auto words = last_line(processes_[i]->words);
       if (!is_about_others(words)) words_of_one = fmt::format("{}: {}", name_of(i), words);

@@ -206,7 +206,7 @@ class Processes : public ::testing::Test {
         // Before that it may say that there was no checkpoint yet.
         EXPECT_TRUE(ended.err.ends_with(
             "sadam: rank 1 of 2 was ended by signal 9 (Killed): look for the reason, such as too "
-            "little memory; --resume goes on from the last checkpoint.\n"))
+            "little memory; --resume goes on with what was saved.\n"))
             << ended.err;
       }
     }
@@ -542,6 +542,9 @@ TEST_F(Processes, WhatTheyCannotDoTogetherIsRefusedAtTheStart) {
   refusal({"train.processes=2", "train.split=probes", "optimizer.noise=fresh"},
           "use shared, or train.split=batch");
   refusal({"train.processes=16", "model.name=resnet18"}, "in batches of 16 for 16 processes leave one alone");
+  const auto late = Background(training("refused", of_two()), {{"SADAM_RANK_TIMEOUT=soon"}, {}}).wait();
+  EXPECT_EQ(late.status, 1);
+  EXPECT_TRUE(says(late.err, "sadam: SADAM_RANK_TIMEOUT is 'soon' and must be"));
   auto grid = training("grid", {"seed=1,2"});
   const auto ended = Background(grid, {with_port(kTorch)[0], {}}).wait();
   EXPECT_EQ(ended.status, 2);

@@ -164,6 +164,8 @@ TEST(RanksFromTheEnvironment, WhatMakesNoSenseIsRefused) {
             "RANK is 'one' and must be a whole number, at least 0: correct it, or unset it.");
   EXPECT_TRUE(says(refusal([] { told({{"RANK", "2"}, {"WORLD_SIZE", "2"}}); }), "ranks go from 0"));
   EXPECT_TRUE(says(refusal([] { told({{"RANK", "0"}, {"WORLD_SIZE", "0"}}); }), "WORLD_SIZE is '0'"));
+  EXPECT_TRUE(says(refusal([] { told({{"RANK", "0"}}); }), "RANK is set and WORLD_SIZE is not"));
+  EXPECT_TRUE(says(refusal([] { told({{"WORLD_SIZE", "2"}}); }), "WORLD_SIZE is set and RANK is not"));
   EXPECT_TRUE(says(refusal([] {
                      told({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"SADAM_RANK_TIMEOUT", "0"}});
                    }),

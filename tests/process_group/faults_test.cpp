@@ -246,6 +246,25 @@ TEST(RankFaults, TheRankWithTheStoreIsNamedWhenItIsKilled) { expect_named(0, SIG
 TEST(RankFaults, ARankThatStopsIsNamedByTheOthersInTime) { expect_named(2, SIGSTOP); }
 TEST(RankFaults, TheRankWithTheStoreIsNamedWhenItStops) { expect_named(0, SIGSTOP); }
 
+TEST(RankFaults, RanksThatShareTheProbesOfAnotherLossAreRefused) {
+  const auto ranks = on_ranks(2, [](const Group& group) {
+    torch::manual_seed(3);
+    torch::nn::Linear model(4, 1);
+    SAdam optimizer(model->parameters(), SAdamOptions(1e-2).probes(4));
+    optimizer.join(group, GroupOptions().split(Split::probes));
+    const auto x = torch::ones({8, 4}) * (1 + group->rank());
+    const auto before = model->weight.detach().clone();
+    try {
+      optimizer.step([&] { return model->forward(x).square().mean(); });
+    } catch (const Error&) {
+      EXPECT_TRUE(torch::equal(model->weight, before));
+      throw;
+    }
+    return Tensors();
+  });
+  for (const auto& rank : ranks) EXPECT_TRUE(says(rank.sentence, "rank 1 has another loss than rank 0"));
+}
+
 TEST(RankFaults, ARankThatIsMissingAtTheStartIsNamed) {
   const auto nothing = [](const Group&) { return Tensors(); };
   const auto ranks = on_ranks(3, nothing, std::chrono::seconds(3), {1});

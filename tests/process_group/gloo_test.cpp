@@ -5,8 +5,10 @@
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
+#include <future>
 #include <thread>
 
+#include "process_group/c10d_group.h"
 #include "process_group/ranks.h"
 #include "support/refusal.h"
 
@@ -66,6 +68,48 @@ TEST(GlooGroup, RefusesWhatCannotBe) {
   EXPECT_TRUE(says(refusal([] { make_gloo_group(RankOptions().port(0)); }), "between 1 and 65535"));
   EXPECT_TRUE(says(refusal([] { make_gloo_group(c10::intrusive_ptr<c10d::Store>(), RankOptions()); }),
                    "there is no store"));
+}
+
+/// Work whose time limit is over, and that has or has not ended meanwhile.
+class LateWork : public c10d::Work {
+ public:
+  LateWork(bool has_ended, bool well) : has_ended_(has_ended), well_(well) {}
+  bool wait(std::chrono::milliseconds) override { throw std::runtime_error("Operation timed out!"); }
+  bool isCompleted() override { return has_ended_; }
+  bool isSuccess() const override { return well_; }
+
+ private:
+  bool has_ended_, well_;
+};
+
+TEST(GlooGroup, WorkThatEndsAsItsTimeIsOverIsNoFailure) {
+  const auto is_over = [](LateWork work) { return is_over_within(work, std::chrono::milliseconds(1)); };
+  EXPECT_FALSE(is_over({false, false}));
+  EXPECT_TRUE(is_over({true, true}));
+  EXPECT_THROW(is_over({true, false}), std::runtime_error);
+}
+
+TEST(GlooGroup, ARankThatIsThereAlreadyIsRefusedAndHarmsNobody) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  const auto options = RankOptions().size(2).timeout(std::chrono::seconds(30));
+  std::promise<void> is_refused;
+  std::thread other([&] {
+    const auto group = make_gloo_group(store, RankOptions(options).rank(1));
+    EXPECT_TRUE(says(refusal([&] { make_gloo_group(store, RankOptions(options).rank(1)); }),
+                     "there is a rank 1 already"));
+    is_refused.get_future().wait();
+    const auto one = torch::ones({1});
+    group->sum({one});
+    EXPECT_EQ(one.item<double>(), 2);
+  });
+  const auto group = make_gloo_group(store, options);
+  const auto one = torch::ones({1});
+  const auto wait = group->start_sum({one});
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));  // until it looks for notes of others
+  is_refused.set_value();
+  wait();
+  EXPECT_EQ(one.item<double>(), 2);
+  other.join();
 }
 
 TEST(GlooGroup, SaysThatAPortIsInUse) {
