@@ -16,9 +16,10 @@ QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
 configure = mkdir -p build && cmake --preset $(1) $(2) --log-level=NOTICE > build/configure-$(1).log 2> build/configure-$(1).notes || { cat build/configure-$(1).log build/configure-$(1).notes; exit 1; }
 build = echo "Building $(1) ..." && cmake --build --preset $(1) --parallel $(JOBS) $(2) $(QUIET)
 
-# For so many seconds each; what they find interesting stays in build/fuzz/corpora.
-fuzz = scripts/install-deps --fuzz && if ! command -v clang++ > /dev/null; then echo "clang++ was not found, so nothing is fuzzed."; else \
-  $(call configure,fuzz,-DSADAM_FUZZ_SECONDS=$(1)) && $(call build,fuzz) && ctest --preset fuzz --parallel $(JOBS); fi
+# For so many seconds each, compiled with these flags; what they find interesting stays in build/fuzz/corpora.
+has_clang = command -v clang++ > /dev/null
+fuzzers = $(call configure,fuzz,-DSADAM_FUZZ_SECONDS=$(1) -DCMAKE_CXX_FLAGS="$(2)") && $(call build,fuzz)
+fuzz = if $(has_clang); then ctest --preset fuzz --parallel $(JOBS); else echo "clang++ was not found, so nothing is fuzzed."; fi
 
 # Where ctest writes down which tests were skipped.
 SKIPPED = build/$(PRESET)/Testing/Temporary/LastTestsDisabled.log
@@ -44,12 +45,16 @@ demo: deps ## build, then redo a small version of the paper's first table: about
 test: deps ## build and run all tests, then a few seconds of fuzzing
 	@scripts/install-deps --python
 	@scripts/install-deps --browser
+	@scripts/install-deps --fuzz
 	@$(call configure,release)
 	@$(call build,release)
-	@ctest --preset release --parallel $(TESTS)
+	@# Some tests wait most of the time: the fuzzers are built meanwhile.
+	@(if $(has_clang); then $(call fuzzers,3,-O0); fi) > build/fuzzers.log 2>&1 & renice -n 19 $$! > /dev/null; \
+	  ctest --preset release --parallel $(TESTS); status=$$?; \
+	  wait $$! || { cat build/fuzzers.log; exit 1; }; exit $$status
 	@$(call say,release)
 	@nvidia-smi -L > /dev/null 2>&1 || echo "sadam: no GPU answers here; 'make gpu-test' runs the tests called Skipped above where one does."
-	@$(call fuzz,3)
+	@$(call fuzz)
 
 python: deps ## build the Python package as a wheel, test it in an environment of its own (build/python)
 	@scripts/install-deps --python
@@ -66,7 +71,9 @@ gpu-test: deps ## build and run the tests that need a GPU (PREFIX_PATH=... for a
 	@test ! -s $(SKIPPED) || { echo "sadam: the tests above that are called Skipped did not run: give a libtorch with CUDA (PREFIX_PATH=...) on a machine with a GPU."; exit 1; }
 
 fuzz: deps ## fuzz every reader of outside bytes for FUZZ_SECONDS (default 600)
-	@$(call fuzz,$(FUZZ_SECONDS))
+	@scripts/install-deps --fuzz
+	@if $(has_clang); then $(call fuzzers,$(FUZZ_SECONDS),-O1 -g1); fi
+	@$(call fuzz)
 
 bench: deps ## build and run the benchmarks
 	@scripts/install-deps --python
