@@ -56,6 +56,8 @@ class GraphedStep:
         module = optimizer._module if module is None else module
         if module is None:
             raise Error("GraphedStep: the optimizer was made from parameters: give the module too.")
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"GraphedStep: the module is of type '{type(module).__name__}': pass a torch.nn.Module.")
         self._optimizer = optimizer
         self._module = module
         self._graphed = _engine.GraphedStep(

@@ -7,7 +7,22 @@ import copy
 import inspect
 import os
 import threading
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union, overload
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    Union,
+    overload,
+)
 
 import torch
 
@@ -629,7 +644,8 @@ class SAdam(Optimizer):
         if is_evaluated:
             self._brakes = None
             parts = [] if probe_parts is None else self._parts(probe_parts)
-            return self._loss_after(self._parts(closure), parts, before_update, brake, examples)  # type: ignore[arg-type]
+            evaluated = self._parts(closure)  # type: ignore[arg-type]
+            return self._loss_after(evaluated, parts, before_update, brake, examples)
         self._refuse_examples(examples)
         if closure is None:
             closure = self._brakes if brake is None else brake
@@ -659,8 +675,8 @@ class SAdam(Optimizer):
             return None
         if not callable(closure):
             raise TypeError(
-                f"SAdam.step: beside loss_fn, the closure is of type '{type(closure).__name__}': pass the function that "
-                "calls backward."
+                f"SAdam.step: beside loss_fn, the closure is of type '{type(closure).__name__}': pass the function "
+                "that calls backward."
             )
         with self._at_work():
             self._take_now(self._core.begin)

@@ -162,6 +162,7 @@ def test_arguments_of_another_type(task):
         (lambda: sadam.AdamW(task.model).step(task.loss, before_update=3), "before_update"),
         (lambda: sadam.SAdam(task.model, source=3), "source"),
         (lambda: sadam.SAdam(task.model, k=2), "the authors' k is probes"),
+        (lambda: graphed(module=3), "module"),
         (lambda: graphed(streams="a"), "streams"),
         (lambda: graphed(replica_memory=0.5), "replica_memory"),
         (lambda: graphed(capture=3), "capture"),

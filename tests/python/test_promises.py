@@ -255,7 +255,8 @@ def test_buffers_that_replace_others_after_construction_are_protected(change, fo
         if before:
             change(task)
         optimizer = sadam.SAdam(task.model, radius=1.0, probes=3)
-        step = sadam.GraphedStep(sadam.SAdam(task.model.parameters(), radius=1.0), lambda x: task.model(x).sum(), task.model)
+        other = sadam.SAdam(task.model.parameters(), radius=1.0)
+        step = sadam.GraphedStep(other, lambda x: task.model(x).sum(), task.model)
         if not before:
             change(task)
         torch.manual_seed(4)
