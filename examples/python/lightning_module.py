@@ -1,4 +1,7 @@
-"""S-Adam under Lightning, whose closure calls backward: `optimizer_step` gives the loss for the probes."""
+"""S-Adam under Lightning, whose closure calls backward: `optimizer_step` gives the loss for the probes.
+
+With `accumulate_grad_batches` above 1, gradients are of all batches, and the probes look at the last one alone.
+"""
 
 import torch
 

@@ -129,6 +129,8 @@ class Optimizer : public torch::optim::Optimizer {
 
   /// Takes the module's parameter names, for messages, and protects its buffers.
   void adopt(const torch::nn::Module& module);
+  /// Protects these buffers and no others.
+  void protect_only(const std::vector<torch::Tensor>& buffers);
   /// Takes the name of one parameter, for messages.
   void set_name(const torch::Tensor& parameter, const std::string& name);
 

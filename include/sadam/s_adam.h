@@ -57,7 +57,8 @@ class SAdam : public OptimizerOf<SAdamOptions, SAdamParamState> {
   void begin();
 
   /// Probes around the current weights and returns the brake. `loss` is f(w) from the forward pass after
-  /// `begin()`; without it (or without `begin()`) `probe` evaluates f(w) itself, with one more forward pass.
+  /// `begin()`; without it (or without `begin()`, or if torch autocast in that forward pass) `probe`
+  /// evaluates f(w) itself, with one more forward pass.
   /// The residual statistic and `Directions::step` read the parameters' gradients, which must then be those
   /// of this loss. Each call moves a brake that is held: call it once a step.
   Brakes probe(const LossClosure& loss_fn, const torch::Tensor& loss = {});

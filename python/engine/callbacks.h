@@ -13,7 +13,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -81,14 +83,26 @@ inline PyObject* error_type() {
 /// functions raise, and warnings Python's warnings.
 template <class F>
 auto guarded(F&& f) {
-  HANDLE_TH_ERRORS
-  try {
-    return f();
-  } catch (const Error& refusal) {
-    PyErr_SetString(error_type(), refusal.what());
-    throw py::error_already_set();
+  const auto call = [](const auto& work) {
+    HANDLE_TH_ERRORS
+    try {
+      work();
+    } catch (const Error& refusal) {
+      PyErr_SetString(error_type(), refusal.what());
+      throw py::error_already_set();
+    }
+    END_HANDLE_TH_ERRORS_PYBIND
+  };
+  using Result = std::invoke_result_t<F>;
+  if constexpr (std::is_void_v<Result>) {
+    call(f);
+  } else {
+    // Not returned from in there: a warning that is an error is thrown by a destructor, and GCC 12 would
+    // destroy the result twice.
+    std::optional<Result> result;
+    call([&] { result.emplace(f()); });
+    return std::move(*result);
   }
-  END_HANDLE_TH_ERRORS_PYBIND
 }
 
 /// The same without the interpreter's lock.

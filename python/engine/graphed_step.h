@@ -19,19 +19,19 @@ namespace sadam::python {
 
 class Graphed {
  public:
-  Graphed(Stepper& optimizer, py::object loss, py::object probe_loss, std::int64_t streams,
-          std::int64_t replica_memory, bool capture)
+  Graphed(Stepper& optimizer, py::object loss, py::object probe_loss, const py::object& streams,
+          const py::object& replica_memory, const py::object& capture)
       : optimizer_(optimizer) {
     settings_.engine = &optimizer.the_engine();
     settings_.loss = loss_from(std::move(loss));
     if (!probe_loss.is_none()) settings_.probe_loss = loss_from(std::move(probe_loss));
-    settings_.streams = streams;
-    settings_.copy_memory = replica_memory;
-    settings_.capture = capture;
+    take_value("streams", streams, settings_.streams);
+    take_value("replica_memory", replica_memory, settings_.copy_memory);
+    take_value("capture", capture, settings_.capture);
   }
 
-  /// `modes` are those of the modules, training or not; `weights` all that the loss may read; `together`: with
-  /// other processes, whose sums over torch.distributed's groups are not captured.
+  /// `modes` are those of the modules, training or not; `weights` all that the loss may read; `together`:
+  /// with other processes, whose sums over torch.distributed's groups are not captured.
   at::Tensor step(const step::Inputs& inputs, std::optional<double> brake, const std::vector<bool>& modes,
                   const std::vector<at::Tensor>& weights, bool together) {
     if (brake) optim::check_brake(*brake, "GraphedStep: ");
@@ -86,11 +86,19 @@ class Graphed {
 
 inline void bind_graphed_step(py::module_& module) {
   py::class_<Graphed>(module, "GraphedStep")
-      .def(py::init<Stepper&, py::object, py::object, std::int64_t, std::int64_t, bool>(),
+      .def(py::init([](Stepper& optimizer, const py::object& loss, const py::object& probe_loss,
+                       const py::object& streams, const py::object& replica_memory,
+                       const py::object& capture) {
+             return guarded([&] {
+               return std::make_unique<Graphed>(optimizer, loss, probe_loss, streams, replica_memory,
+                                                capture);
+             });
+           }),
            py::keep_alive<1, 2>())
       .def("step",
-           [](Graphed& self, const step::Inputs& inputs, std::optional<double> brake,
+           [](Graphed& self, const step::Inputs& inputs, const py::object& given_brake,
               const std::vector<bool>& modes, const std::vector<at::Tensor>& weights, bool together) {
+             const auto brake = number_from("brake", given_brake);
              return unlocked([&] { return self.step(inputs, brake, modes, weights, together); });
            })
       .def("is_captured", &Graphed::is_captured)

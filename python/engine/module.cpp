@@ -44,18 +44,18 @@ auto bind(py::module_& module, const char* name) {
   bound.def("group_options", &Bound::group_options);
   bound.def("whole_options", &Bound::whole_options);
   bound.def("protect", [](Bound& self, const std::vector<at::Tensor>& buffers) {
-    guarded([&] { self.protect(buffers); });
+    guarded([&] { self.protect_these(buffers); });
   });
 
   bound.def("step",
             [](Bound& self, const std::vector<py::object>& parts, const std::vector<py::object>& probe_parts,
-               const py::object& before_update, std::optional<double> brake, const py::object& examples) {
+               const py::object& before_update, const py::object& brake, const py::object& examples) {
               StepRequest request;
+              request.brake = number_from("brake", brake);
               take_value("examples", examples, request.examples);
               request.parts = self.watched(closures_from(parts));
               request.probe_parts = self.watched(closures_from(probe_parts));
               request.before_update = hook_from(before_update);
-              request.brake = brake;
               return unlocked([&] { return self.Optimizer::step(request); });
             });
   bound.def("join", [](Bound& self, const py::object& group, const py::object& split,
@@ -114,6 +114,7 @@ void bind_split_form(py::class_<Core<SAdam, SAdamOptions, SAdamParamState>, Step
               const auto found = unlocked([&] { return self.probe(closures, loss.value_or(at::Tensor())); });
               return std::make_pair(found.lgi, found.per_group);
             });
+  bound.def("give_up", [](Bound& self) { unlocked([&] { self.give_up(); }); });
   bound.def("apply_with", [](Bound& self, const std::vector<double>& brakes) {
     unlocked([&] { self.SAdam::step(Brakes{0, brakes}); });
   });

@@ -7,9 +7,11 @@
 #include <sadam/prox_sgd.h>
 #include <sadam/s_adam.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -36,6 +38,9 @@ inline void take_count(py::handle dictionary, AdamWParamState& state) {
   if (auto* const given = PyDict_GetItemString(dictionary.ptr(), "step")) {
     std::int64_t count = state.step();
     take_value("step", given, count);
+    if (count < 0)
+      throw Error("the state of a parameter has step " + std::to_string(count) +
+                  ": it counts updates and must be 0 or more.");
     state.step(count);
   }
 }
@@ -96,6 +101,18 @@ class Core : public Stepper, public Base {
   step::Engine& the_engine() override { return this->engine(); }
   step::Problem the_problem() override { return this->problem(); }
   void finish_step() override { this->after_step(); }
+
+  /// These buffers and no others: modules put new ones in their place when they are moved. Cheap when they
+  /// are those of the last call.
+  void protect_these(const std::vector<at::Tensor>& buffers) {
+    const auto is_same = [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); };
+    if (std::equal(buffers.begin(), buffers.end(), protected_.begin(), protected_.end(), is_same)) return;
+    this->protect_only(buffers);
+    protected_ = buffers;
+  }
+
+  /// After a `begin` whose step failed.
+  void give_up() { this->engine().give_up(this->problem()); }
 
   /// Takes groups, options and states as Python has them now.
   void sync(const py::list& groups, const py::dict& defaults, const py::object& source,
@@ -184,18 +201,21 @@ class Core : public Stepper, public Base {
   }
   py::dict whole_options() const { return dictionary_of(this->whole()); }
 
-  /// A closure that is refused if it touches the gradients when it is evaluated at a probe. (At the base
-  /// evaluation the engine looks itself.)
+  /// A closure that is refused if it touches the gradients. (At the base evaluation the engine looks itself,
+  /// but knows another way out.)
   Closure watched(Closure closure) const {
     return [this, closure = std::move(closure)] {
-      if (at::GradMode::is_enabled()) return closure();
       const auto before = versions_of_gradients();
       auto loss = closure();
-      if (versions_of_gradients() != before)
+      if (versions_of_gradients() == before) return loss;
+      if (at::GradMode::is_enabled())
         throw Error(
-            "the closure changed the gradients while it was evaluated at a probe: let it return the loss and "
-            "do nothing else.");
-      return loss;
+            std::string("the closure called backward itself: let it return the loss and do nothing else; or, "
+                        "if it is not yours, ") +
+            (std::is_same_v<Base, SAdam> ? "give the loss apart, as loss_fn." : "call it, and then step()."));
+      throw Error(
+          "the closure changed the gradients while it was evaluated at a probe: let it return the loss and "
+          "do nothing else.");
     };
   }
   std::vector<Closure> watched(std::vector<Closure> closures) const {
@@ -265,6 +285,8 @@ class Core : public Stepper, public Base {
                                 gradient.unsafeGetTensorImpl()->version_counter().current_version());
     return versions;
   }
+
+  std::vector<at::Tensor> protected_;
 };
 
 }  // namespace sadam::python

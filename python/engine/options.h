@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -47,6 +48,14 @@ void take_value(const char* option, py::handle given, T& value) {
       refuse_type(option, given, "a number");
     }
   }
+}
+
+/// None: none.
+inline std::optional<double> number_from(const char* name, py::handle given) {
+  if (given.is_none()) return std::nullopt;
+  double number = 0;
+  take_value(name, given, number);
+  return number;
 }
 
 template <class T>

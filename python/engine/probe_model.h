@@ -51,17 +51,21 @@ inline py::dict dictionary_of(const ModelProbe& found) {
 inline void bind_probe_model(py::module_& module) {
   module.def("probe_model", [](const std::vector<std::pair<std::string, at::Tensor>>& named,
                                const std::vector<at::Tensor>& buffers, py::object loss,
-                               std::optional<std::vector<double>> radii, std::int64_t probes, double radius,
-                               double lr, std::uint64_t seed, bool layers) {
+                               const py::object& radii, const py::object& probes, const py::object& radius,
+                               const py::object& lr, const py::object& seed, const py::object& layers) {
     std::vector<NamedParameter> parameters;
     for (const auto& [name, tensor] : named) parameters.push_back({name, tensor});
     ProbeModelOptions options;
-    if (radii) options.radii = *radii;
-    options.probes = probes;
-    options.radius = radius;
-    options.lr = lr;
-    options.seed = seed;
-    options.layers = layers;
+    guarded([&] {
+      if (!radii.is_none()) options.radii.clear();
+      for (const auto& each : radii.is_none() ? py::list() : py::list(radii))
+        take_value("radii", each, options.radii.emplace_back());
+      take_value("probes", probes, options.probes);
+      take_value("radius", radius, options.radius);
+      take_value("lr", lr, options.lr);
+      take_value("seed", seed, options.seed);
+      take_value("layers", layers, options.layers);
+    });
     const auto closure = closure_from(std::move(loss));
     return dictionary_of(unlocked([&] { return probe_model(parameters, buffers, closure, options); }));
   });

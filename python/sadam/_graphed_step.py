@@ -8,7 +8,7 @@ import torch
 
 from . import _engine
 from ._error import Error
-from ._optimizer import Optimizer
+from ._optimizer import Optimizer, _checked_hook
 
 
 class GraphedStep:
@@ -52,11 +52,12 @@ class GraphedStep:
             )
         if not callable(loss_fn):
             raise TypeError("GraphedStep: there is no loss: pass a function of the inputs.")
+        _checked_hook(probe_loss_fn, "probe_loss_fn")
         module = optimizer._module if module is None else module
         if module is None:
             raise Error("GraphedStep: the optimizer was made from parameters: give the module too.")
-        if module is not optimizer._module:
-            optimizer.protect(module.buffers())
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"GraphedStep: the module is of type '{type(module).__name__}': pass a torch.nn.Module.")
         self._optimizer = optimizer
         self._module = module
         self._graphed = _engine.GraphedStep(
@@ -67,6 +68,8 @@ class GraphedStep:
             replica_memory,
             capture,
         )
+        if all(module is not known for known in optimizer._modules):
+            optimizer._modules.append(module)
 
     def __call__(self, *inputs: torch.Tensor, brake: Optional[float] = None) -> torch.Tensor:
         """One step. Returns the loss of the base evaluation. `brake`: your own instead of probes, for SAdam only."""

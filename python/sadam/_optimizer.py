@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import os
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
+import threading
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    Union,
+    overload,
+)
 
 import torch
 
@@ -21,6 +38,8 @@ DirectionSource = Callable[[_engine.DirectionRequest], torch.Tensor]
 # What the state of an optimizer has beside torch's "state" and "param_groups".
 _RECORD = "sadam"
 _FORMAT = 1
+
+_OF_THE_AUTHORS = {"k": "probes", "lam": "damping", "delta": "radius"}
 
 
 class _Option:
@@ -61,7 +80,7 @@ def _without_betas(options: Mapping[str, Any]) -> Dict[str, Any]:
 def _takes_backward(closure: Closure) -> bool:
     """Whether a closure has the form of the authors' code: closure(backward=True)."""
     code = getattr(closure, "__code__", None)
-    if code is not None:
+    if code is not None and not hasattr(closure, "__wrapped__"):
         return "backward" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     try:
         return "backward" in inspect.signature(closure).parameters
@@ -80,10 +99,26 @@ def _loss_of(closure: Closure) -> Closure:
     return lambda: closure(backward=False)
 
 
+def _checked_hook(function: Any, name: str) -> None:
+    if function is not None and not callable(function):
+        raise TypeError(f"{name} is of type '{type(function).__name__}': pass a function, or None.")
+
+
 def _parts(closures: Union[Closure, Sequence[Closure]]) -> List[Closure]:
     if isinstance(closures, (list, tuple)):
         return [_loss_of(closure) for closure in closures]
     return [_loss_of(closures)]  # type: ignore[arg-type]
+
+
+def _buffers_in(modules: Iterable[torch.nn.Module]) -> List[torch.Tensor]:
+    """What `module.buffers()` gives, in a sixth of the time, because every step asks; shared ones come twice."""
+    found: List[Optional[torch.Tensor]] = []
+    queue: List[Optional[torch.nn.Module]] = [*modules]
+    for module in queue:  # grows meanwhile
+        if module is not None:
+            found.extend(module._buffers.values())
+            queue.extend(module._modules.values())
+    return [buffer for buffer in found if buffer is not None]
 
 
 class Optimizer(torch.optim.Optimizer):
@@ -100,6 +135,7 @@ class Optimizer(torch.optim.Optimizer):
 
     _core_type: Type[Any]
     _options: Dict[str, _Option]
+    _whole: FrozenSet[str]  # names of the options that belong to the whole optimizer
 
     defaults: Dict[str, Any]
 
@@ -117,11 +153,14 @@ class Optimizer(torch.optim.Optimizer):
         if lr is not None:
             options["lr"] = lr
         self._check_names(options)
+        _checked_hook(source, "source")
         self._core: Any = None
+        self._turn = threading.Lock()
         self._source: Optional[DirectionSource] = source
         self._buffers: List[torch.Tensor] = []
         self._names: List[Tuple[str, torch.Tensor]] = []
         self._module: Optional[torch.nn.Module] = None
+        self._modules: List[torch.nn.Module] = []  # whose buffers are protected
         self._wrappers: List[Wrapper] = []
         self._is_joined = False
         self._brakes: Optional[Brakes] = None
@@ -131,14 +170,13 @@ class Optimizer(torch.optim.Optimizer):
         if isinstance(params, torch.nn.Module):
             refuse_sharded(params.modules())
             self._module = params
+            self._modules = [params]
             self._names = list(params.named_parameters())
             if not self._names:
                 raise Error("the module has no parameters: give it layers, or pass the tensors to be trained.")
             params = [parameter for _, parameter in self._names]
         super().__init__(params, defaults)
         self._make_core()
-        if self._module is not None:
-            self.protect(self._module.buffers())
         self.join(process_group, split=split, check_ranks_every=check_ranks_every)
 
     @classmethod
@@ -148,19 +186,48 @@ class Optimizer(torch.optim.Optimizer):
     def _check_names(self, options: Iterable[str]) -> None:
         for name in options:
             if name not in self._options and not (name == "betas" and "beta1" in self._options):
-                raise TypeError(
-                    f"{type(self).__name__} has no option '{name}': its options are {', '.join(self._options)}."
-                )
+                known = _OF_THE_AUTHORS.get(name)
+                hint = f"the authors' {name} is {known}" if known else f"its options are {', '.join(self._options)}"
+                raise TypeError(f"{type(self).__name__} has no option '{name}': {hint}.")
 
     def _make_core(self) -> None:
         self._core = self._core_type(*self._as_seen_by_core(), self._source, self._names)
+        self._protect_all()
 
     def _as_seen_by_core(self) -> Tuple[List[Dict[str, Any]], Dict[str, Any]]:
+        for group in self.param_groups:
+            for name in self._whole & group.keys():
+                self._refuse_of_group(name, group[name])
         return [_without_betas(group) for group in self.param_groups], _without_betas(self.defaults)
 
+    def _refuse_of_group(self, name: str, value: Any) -> None:
+        if value != self.defaults[name]:
+            raise Error(
+                f"{name} belongs to the optimizer, since one evaluation serves all groups: give it to "
+                f"{type(self).__name__}, or write to its defaults."
+            )
+
     def _sync(self) -> None:
-        """Tells the engine what Python's groups, options and states are now."""
+        """Tells the engine what Python's groups, options, states and buffers are now."""
         self._core.sync(*self._as_seen_by_core(), self._source, self.state)
+        self._protect_all()
+
+    def _protect_all(self) -> None:
+        """Modules that are moved have other buffers than before."""
+        self._core.protect(self._buffers + _buffers_in(self._modules))
+
+    @contextlib.contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """What may not happen in a closure of this optimizer, nor in two threads at once."""
+        if not self._turn.acquire(blocking=False):
+            raise Error(
+                "this optimizer is in the middle of a step: call it neither in a closure of its own nor from another "
+                "thread."
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _take_back(self, wait: bool = False) -> None:
         """Lets Python's states follow those of the engine. The counts of updates are on the GPU until somebody waits."""
@@ -174,22 +241,21 @@ class Optimizer(torch.optim.Optimizer):
         """Adds a group, with options of its own or those of the optimizer."""
         if not isinstance(param_group, dict):
             raise TypeError(f"a group is of type '{type(param_group).__name__}': pass a dictionary with 'params'.")
-        group = _with_betas(param_group)
-        for option in self._options.values():
-            if option.of_optimizer and option.name in group:
-                if group.pop(option.name) != self.defaults[option.name]:
-                    raise Error(
-                        f"{option.name} belongs to the optimizer, since one evaluation serves all groups: give it to "
-                        f"{type(self).__name__}."
-                    )
+        if "params" not in param_group:
+            raise Error("a group has no 'params': give it the tensors to be trained.")
+        with self._at_work():
+            self._add_group(_with_betas(param_group))
+
+    def _add_group(self, group: Dict[str, Any]) -> None:
+        for name in self._whole & group.keys():
+            self._refuse_of_group(name, group.pop(name))
         if None in group.get("betas", ()):
             group["betas"] = tuple(
                 usual if given is None else given for given, usual in zip(group["betas"], self.defaults["betas"])
             )
         super().add_param_group(group)
-        for option in self._options.values():  # torch gave the group all defaults
-            if option.of_optimizer:
-                self.param_groups[-1].pop(option.name, None)
+        for name in self._whole:  # torch gave the group all defaults
+            self.param_groups[-1].pop(name, None)
         try:
             refuse_sharded(self.param_groups[-1]["params"])
             if self._core is not None:
@@ -204,8 +270,17 @@ class Optimizer(torch.optim.Optimizer):
         An optimizer made from a module protects the module's buffers already; this adds to them.
         """
         added = list(buffers)
-        self._core.protect(added)
-        self._buffers += added
+        for buffer in added:
+            if not isinstance(buffer, torch.Tensor):
+                raise TypeError(f"protect: a buffer is of type '{type(buffer).__name__}': pass tensors.")
+        with self._at_work():
+            before = self._buffers
+            self._buffers = before + added
+            try:
+                self._protect_all()
+            except BaseException:
+                self._buffers = before
+                raise
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Lets go of the gradients. In a closure it does nothing, because `step` has done so."""
@@ -228,7 +303,8 @@ class Optimizer(torch.optim.Optimizer):
         if process_group is None and wrappers:
             process_group = wrappers[0]
         group = group_of(process_group)
-        self._core.join(group, split, check_ranks_every)
+        with self._at_work():
+            self._core.join(group, split, check_ranks_every)
         self._is_joined = group is not None
         self._wrappers = wrappers
 
@@ -255,6 +331,10 @@ class Optimizer(torch.optim.Optimizer):
     # ---- steps ----
 
     def _take(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        with self._at_work():
+            return self._take_now(work, *arguments)
+
+    def _take_now(self, work: Callable[..., Any], *arguments: Any) -> Any:
         self._sync()
         self._is_stepping = True
         try:
@@ -263,7 +343,18 @@ class Optimizer(torch.optim.Optimizer):
             self._is_stepping = False
             self._take_back()
 
-    def step(  # type: ignore[override]
+    @overload  # type: ignore[override]
+    def step(
+        self,
+        closure: Union[Closure, Sequence[Closure]],
+        *,
+        before_update: Optional[Callable[[], Any]] = None,
+        examples: int = 1,
+    ) -> torch.Tensor: ...
+    @overload
+    def step(self, closure: None = None, *, before_update: Optional[Callable[[], Any]] = None) -> None: ...
+
+    def step(
         self,
         closure: Union[Closure, Sequence[Closure], None] = None,
         *,
@@ -278,6 +369,7 @@ class Optimizer(torch.optim.Optimizer):
         examples: in a process group, how many of the batch's examples this rank has: its weight in all averages. With
             0 the closure is not called.
         """
+        _checked_hook(before_update, "before_update")
         if closure is not None:
             return self._loss_after(self._parts(closure), [], before_update, None, examples)
         self._refuse_examples(examples)
@@ -339,6 +431,10 @@ class Optimizer(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """Loads what `state_dict` gave. A state that does not fit is refused and changes nothing."""
         record = self._checked_record(state_dict)
+        with self._at_work():
+            self._load(state_dict, record)
+
+    def _load(self, state_dict: Dict[str, Any], record: Dict[str, Any]) -> None:
         before = self.state, self.param_groups, self.defaults
         try:
             # Copied, as torch 1.13 does and 2.x does not: two optimizers must not share their moments.
@@ -361,8 +457,10 @@ class Optimizer(torch.optim.Optimizer):
                 f"the state was saved by sadam.{record['optimizer']}, this optimizer is a sadam.{name}: load it into "
                 "one of the same kind."
             )
-        if record["format"] > _FORMAT:
+        if isinstance(record.get("format"), int) and record["format"] > _FORMAT:
             raise Error(f"the state has format {record['format']}, this sadam reads {_FORMAT}: use a newer sadam.")
+        if not self._is_whole(state_dict, record):
+            raise Error(f"the state is damaged: load what state_dict() of a sadam.{name} gave, all of it.")
         if record["has_source"] and self._source is None:
             raise Error("the state was saved with a direction source, which a file cannot hold: give SAdam one first.")
         counts = {len(record["last_lgi"]), len(record["held_brakes"])}
@@ -370,16 +468,37 @@ class Optimizer(torch.optim.Optimizer):
             raise Error("the state has another number of groups: build the optimizer as it was when it was saved.")
         return record
 
+    def _is_whole(self, state_dict: Dict[str, Any], record: Dict[str, Any]) -> bool:
+        """As far as the engine does not look at it."""
+        groups, options, totals = state_dict.get("param_groups"), record.get("options"), record.get("totals")
+        numbers = [record.get("last_lgi"), record.get("held_brakes")]
+        return (
+            isinstance(record.get("format"), int)
+            and isinstance(state_dict.get("state"), dict)
+            and isinstance(groups, list)
+            and all(isinstance(group, dict) and {"params", "lr"} <= group.keys() for group in groups)
+            and isinstance(options, dict)
+            and isinstance(totals, dict)
+            and all(isinstance(totals.get(name), int) and totals[name] >= 0 for name in vars(Totals()))
+            and all(isinstance(each, list) and all(isinstance(one, (int, float)) for one in each) for each in numbers)
+            and isinstance(record.get("has_source"), bool)
+        )
+
     def save_for_cpp(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the state as C++'s `torch::save(optimizer, path)` does."""
-        self._take_back(wait=True)
-        self._sync()
-        self._core.save(os.fspath(path))
+        with self._at_work():
+            self._take_back(wait=True)
+            self._sync()
+            self._core.save(os.fspath(path))
 
     def load_from_cpp(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Loads a state that C++'s `torch::save(optimizer, path)` wrote."""
         if not os.path.exists(path):
             raise FileNotFoundError(f"there is no file '{os.fspath(path)}': save the optimizer there first.")
+        with self._at_work():
+            self._load_from_cpp(path)
+
+    def _load_from_cpp(self, path: Union[str, "os.PathLike[str]"]) -> None:
         self._sync()
         self._core.load(os.fspath(path))
         self.defaults.update(_with_betas(self._core.whole_options()))
@@ -411,9 +530,10 @@ class Optimizer(torch.optim.Optimizer):
             super().__setstate__(state)
             return
         self._brakes, self._is_stepping, self._wrappers, self._is_joined = None, False, [], False
+        self._turn = threading.Lock()
         super().__setstate__(state)
+        self._modules = [] if self._module is None else [self._module]
         self._make_core()
-        self._core.protect(self._buffers)
         self._sync()
         self._core.restore(record["totals"], record["last_lgi"], record["held_brakes"])
 
@@ -466,7 +586,28 @@ class SAdam(Optimizer):
             preset["lr"] = lr
         return cls(params, **preset)
 
-    def step(  # type: ignore[override]
+    @overload  # type: ignore[override]
+    def step(
+        self,
+        closure: Union[Closure, Sequence[Closure]],
+        *,
+        loss_fn: Union[Closure, Sequence[Closure], None] = None,
+        probe_parts: Optional[Sequence[Closure]] = None,
+        before_update: Optional[Callable[[], Any]] = None,
+        brake: Optional[float] = None,
+        examples: int = 1,
+    ) -> torch.Tensor: ...
+    @overload
+    def step(
+        self,
+        closure: Union[Brakes, float, None] = None,
+        *,
+        loss_fn: Union[Closure, Sequence[Closure], None] = None,
+        before_update: Optional[Callable[[], Any]] = None,
+        brake: Optional[float] = None,
+    ) -> None: ...
+
+    def step(
         self,
         closure: Union[Closure, Sequence[Closure], Brakes, float, None] = None,
         *,
@@ -488,13 +629,23 @@ class SAdam(Optimizer):
         examples: in a process group, how many of the batch's examples this rank has: its weight in all averages. With
             0 the closure is not called.
         """
+        _checked_hook(before_update, "before_update")
+        is_evaluated = callable(closure) or isinstance(closure, (list, tuple))
+        if probe_parts is not None and (loss_fn is not None or not is_evaluated):
+            raise Error(
+                "SAdam.step: probe_parts are for closures that the optimizer evaluates: where you call backward, give "
+                "what probes evaluate as loss_fn, or to probe()."
+            )
+        if brake is not None and (loss_fn is not None or not (is_evaluated or closure is None)):
+            raise Error("SAdam.step: the brake is given twice, or beside a loss_fn that finds it: leave one out.")
         if loss_fn is not None:
             self._refuse_examples(examples)
             return self._step_of_loop(closure, loss_fn, before_update)
-        if callable(closure) or isinstance(closure, (list, tuple)):
+        if is_evaluated:
             self._brakes = None
             parts = [] if probe_parts is None else self._parts(probe_parts)
-            return self._loss_after(self._parts(closure), parts, before_update, brake, examples)
+            evaluated = self._parts(closure)  # type: ignore[arg-type]
+            return self._loss_after(evaluated, parts, before_update, brake, examples)
         self._refuse_examples(examples)
         if closure is None:
             closure = self._brakes if brake is None else brake
@@ -503,25 +654,39 @@ class SAdam(Optimizer):
                 "SAdam.step: there is no closure: pass one that returns the loss, or call probe() after your own "
                 "backward."
             )
-        self._apply_with(closure, before_update)
+        with self._at_work():
+            self._apply_with(closure, before_update)
         return None
 
     def _apply_with(self, brakes: Any, before_update: Optional[Callable[[], Any]]) -> None:
         per_group = brakes.per_group if isinstance(brakes, Brakes) else [self._number(brakes)] * len(self.param_groups)
         if before_update is not None:
             before_update()
-        self._take(self._core.apply_with, list(per_group))
+        self._take_now(self._core.apply_with, list(per_group))
         self._brakes = None
 
     def _step_of_loop(
         self, closure: Any, loss_fn: Union[Closure, Sequence[Closure]], before_update: Optional[Callable[[], Any]]
     ) -> Optional[torch.Tensor]:
-        loss: Optional[torch.Tensor] = None
-        if closure is not None:
-            self.begin()
-            with torch.enable_grad():
-                loss = closure()
-        self._apply_with(self.probe(loss_fn, loss), before_update)
+        parts = self._parts_of_probe(loss_fn)
+        if closure is None:
+            with self._at_work():
+                self._apply_with(self._probe(parts, None), before_update)
+            return None
+        if not callable(closure):
+            raise TypeError(
+                f"SAdam.step: beside loss_fn, the closure is of type '{type(closure).__name__}': pass the function "
+                "that calls backward."
+            )
+        with self._at_work():
+            self._take_now(self._core.begin)
+            try:
+                with torch.enable_grad():
+                    loss: torch.Tensor = closure()
+                self._apply_with(self._probe(parts, loss), before_update)
+            except BaseException:
+                self._core.give_up()
+                raise
         return loss
 
     @staticmethod
@@ -542,7 +707,8 @@ class SAdam(Optimizer):
         """Probes around the weights and returns the brake, for loops that own the backward pass.
 
         loss_fn: returns the loss; or a list of functions, parts of it that add up, as with accumulated gradients.
-        loss: f(w) from the forward pass after `begin`; without it there is one forward pass more.
+        loss: f(w) from the forward pass after `begin`. Without it, or if torch autocast in that forward pass, there is
+            one forward pass more, because probes are in full precision.
 
         >>> model = torch.nn.Linear(2, 1)
         >>> optimizer = SAdam(model, lr=1e-2)
@@ -555,13 +721,21 @@ class SAdam(Optimizer):
         >>> norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         >>> optimizer.step(brakes)
         """
+        parts = self._parts_of_probe(loss_fn)
+        with self._at_work():
+            return self._probe(parts, loss)
+
+    def _parts_of_probe(self, loss_fn: Union[Closure, Sequence[Closure]]) -> List[Closure]:
         if isinstance(loss_fn, (list, tuple)) and not loss_fn:
             raise Error("SAdam.probe: there is no loss function: pass one that returns the loss.")
+        return self._parts(loss_fn)
+
+    def _probe(self, parts: List[Closure], loss: Optional[torch.Tensor]) -> Brakes:
         if loss is not None and not isinstance(loss, torch.Tensor):
             raise TypeError(
                 f"SAdam.probe: the loss is of type '{type(loss).__name__}': pass the tensor itself, without .item()."
             )
-        lgi, brakes = self._take(self._core.probe, self._parts(loss_fn), loss)
+        lgi, brakes = self._take_now(self._core.probe, parts, loss)
         self._brakes = Brakes(lgi, tuple(brakes))
         return self._brakes
 
@@ -593,6 +767,7 @@ class ProxSGD(Optimizer):
 
 for _class in (SAdam, AdamW, ProxSGD):
     _class._options = {option[0]: _Option(*option) for option in _class._core_type.list_options()}
+    _class._whole = frozenset(option.name for option in _class._options.values() if option.of_optimizer)
     _class.__doc__ = f"{_class.__doc__}\n    Options:\n" + "".join(
         f"        {option}\n" for option in _class._options.values()
     )

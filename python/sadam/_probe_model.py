@@ -111,13 +111,17 @@ def probe_model(
     """
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"probe_model: the model is of type '{type(model).__name__}': pass a torch.nn.Module.")
+    if not callable(loss_fn):
+        raise TypeError(f"probe_model: loss_fn is of type '{type(loss_fn).__name__}': pass a function.")
+    if radii is not None and not isinstance(radii, (list, tuple)):
+        raise TypeError(f"radii is {radii!r}: it must be a list of numbers.")
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise Error("probe_model: the model has no trainable parameters: there is nothing to probe.")
     found: Dict[str, Any] = _engine.probe_model(
         list(model.named_parameters()),
         list(model.buffers()),
         loss_fn,
-        None if radii is None else list(radii),
+        radii,
         probes,
         radius,
         lr,

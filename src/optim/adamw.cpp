@@ -10,6 +10,7 @@ using torch::serialize::OutputArchive;
 
 void AdamWParamState::serialize(InputArchive& archive) {
   step(step::read_value(archive, "step").toInt());
+  if (step() < 0) throw Error("load: a saved count of updates is negative: the file is damaged.");
   exp_avg(step::read_value(archive, "exp_avg").toTensor());
   exp_avg_sq(step::read_value(archive, "exp_avg_sq").toTensor());
 }

@@ -69,6 +69,16 @@ void Optimizer::protect(const std::vector<torch::Tensor>& buffers) {
     if (known.insert(buffer.unsafeGetTensorImpl()).second) buffers_.push_back(buffer);
 }
 
+void Optimizer::protect_only(const std::vector<torch::Tensor>& buffers) {
+  auto before = std::exchange(buffers_, {});
+  try {
+    protect(buffers);
+  } catch (const Error&) {
+    buffers_ = std::move(before);
+    throw;
+  }
+}
+
 void Optimizer::add_param_group(const OptimizerParamGroup& group) {
   auto groups = param_groups();
   groups.push_back(group);
@@ -202,8 +212,8 @@ void Optimizer::warn_of_skips(std::int64_t skipped) const {
   while (next_warning_ <= skipped) next_warning_ *= 10;
   TORCH_WARN(
       "sadam: ", skipped, skipped == 1 ? " step was" : " steps were",
-      " skipped so far, because the loss or a gradient was not finite; nothing has changed in them. See "
-      "summary(), and try a smaller learning rate.");
+      " skipped so far, because the loss or a gradient was not finite; nothing has changed in them. See the "
+      "summary, and try a smaller learning rate.");
 }
 
 // ---- files ------------------------------------------------------------------------------------------------
@@ -229,6 +239,7 @@ void Optimizer::save(OutputArchive& archive) const {
 }
 
 void Optimizer::load(InputArchive& archive) {
+  engine().refuse_if_busy();
   // Everything is read and checked before anything is changed.
   auto new_defaults = defaults().clone();
   std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> options;

@@ -134,6 +134,7 @@ Draw Prober::draw(const std::vector<torch::Tensor>& moved, Directions directions
   rewind_.now();
   clear_gradients();
   optimizer.begin();
+  const torch::AutoGradMode with_gradients(true);
   const auto loss = loss_();
   step::check_loss(loss, "probe_model");
   if (!loss.requires_grad())

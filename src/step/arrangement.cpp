@@ -195,6 +195,7 @@ void Engine::restore(const Totals& totals, std::vector<kernels::GroupMemory> mem
   numbers_.reset();
   items_.clear();
   begun_state_.reset();
+  probed_state_.reset();
   untaken_.clear();
   summary_ = {};
   totals_ = totals;

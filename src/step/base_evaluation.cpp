@@ -50,6 +50,10 @@ void check_base_loss(const at::Tensor& loss, at::Device device, const std::strin
 /// start from where it starts, unless they need what it leaves.
 void Engine::evaluate_base(const Problem& problem, const Request& request, Attempt& attempt) {
   attempt.clear_gradients();
+  if (problem.items.empty())
+    throw Error(request.caller +
+                ": no parameter of the optimizer requires a gradient: call requires_grad_() on those to be "
+                "trained.");
   if (ranks_.is_idle(request)) return;
   attempt.fork.mark();
   auto& draws = attempt.before.draws;
@@ -71,7 +75,7 @@ void Engine::evaluate_base(const Problem& problem, const Request& request, Attem
     evaluate();
   }
   if (problem.plan && problem.plan->is_along_step()) attempt.fork.mark();
-  if (!problem.items.empty() && !has_gradients(problem.parameters))
+  if (!has_gradients(problem.parameters))
     throw Error(request.caller +
                 ": no parameter of the optimizer received a gradient: compute the loss from the model that "
                 "it trains.");

@@ -17,11 +17,23 @@
 
 namespace sadam::step {
 
+void Engine::refuse_as_busy() {
+  throw Error(
+      "this optimizer is in the middle of a step: call it neither in a closure of its own nor from another "
+      "thread.");
+}
+
+void Engine::refuse_if_busy() const {
+  if (is_busy_) refuse_as_busy();
+}
+
 at::Tensor Engine::step(const Problem& problem, const Request& request) {
   if (request.parts.empty()) return apply(problem, request), at::Tensor();
+  const Turn turn(*this);
   use(problem);
   check_request(problem, request);
   begun_state_.reset();
+  probed_state_.reset();
   open_ = false;
   const c10::DeviceGuard guard(device_);
   if (!request.rehearsal && !request.recorded) compare_ranks(problem);
@@ -201,22 +213,26 @@ void Engine::update(const Problem& problem, const kernels::Round& round) {
 // ---- the split form: the same parts, with the caller's own between them -----------------------------------
 
 void Engine::begin(const Problem& problem) {
+  const Turn turn(*this);
   use(problem);
+  probed_state_.reset();
   begun_state_ = std::make_unique<ForwardState>(problem.buffers, *backend_);
   begun_state_->draws.begin_base();
 }
 
 StepSummary Engine::probe(const Problem& problem, const Request& request, const at::Tensor& loss) {
+  const Turn turn(*this);
   use(problem);
   check_before_probe(problem, request, loss);
   const c10::DeviceGuard guard(device_);
   ranks_.compare(problem, steps_begun());
-  // Without begin() the caller's forward pass cannot be replayed, so its f(w) is of another function.
+  // Without begin() the caller's forward pass cannot be replayed, so its f(w) is of another function; with
+  // autocasting in it, f(w) is not comparable with the probes.
   const bool replayable = begun_state_ != nullptr || !problem.plan->is_shared();
   Attempt attempt(problem, *backend_, lanes_, device_, std::move(begun_state_));
   attempt.before.draws.end_base(/*just_now=*/false);
   attempt.is_watched = replayable;
-  if (replayable) attempt.loss = loss;
+  if (replayable && !attempt.before.draws.saw_autocast()) attempt.loss = loss;
   start(problem, request, ranks_.average_loss(request, loss, device_));
   auto round = rounds_of(problem, request, loss).front();
   round.applies = round.closes = false;
@@ -226,10 +242,12 @@ StepSummary Engine::probe(const Problem& problem, const Request& request, const 
   finish(request, round);
   open_ = true;
   attempt.is_over = true;
+  probed_state_ = std::make_unique<ForwardState>(std::move(attempt.before));
   return summary();
 }
 
 void Engine::apply(const Problem& problem, const Request& request) {
+  const Turn turn(*this);
   use(problem);
   check_before_update(problem, request);
   const c10::DeviceGuard guard(device_);
@@ -241,11 +259,20 @@ void Engine::apply(const Problem& problem, const Request& request) {
   round.opens = !std::exchange(open_, false);
   round.has_loss = false;
   begun_state_.reset();
+  probed_state_.reset();
   finish(request, round);
   update(problem, round);
 }
 
+void Engine::give_up(const Problem& problem) {
+  auto before = begun_state_ ? std::move(begun_state_) : std::move(probed_state_);
+  if (!before) return;
+  const c10::DeviceGuard guard(device_);
+  const Attempt failed(problem, *backend_, lanes_, device_, std::move(before));
+}
+
 void Engine::average_gradients(const Problem& problem) {
+  const Turn turn(*this);
   use(problem);
   const c10::DeviceGuard guard(device_);
   ranks_.compare(problem, steps_begun());

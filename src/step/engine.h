@@ -5,6 +5,7 @@
 #include <sadam/step_summary.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -41,6 +42,8 @@ class Engine {
   StepSummary probe(const Problem& problem, const Request& request, const at::Tensor& loss);
   /// An update from the gradients as they are, with the request's brakes.
   void apply(const Problem& problem, const Request& request);
+  /// The caller's step has failed after `begin`: puts buffers and generators back, and clears the gradients.
+  void give_up(const Problem& problem);
   /// Before these: the gradients as those of all ranks.
   void average_gradients(const Problem& problem);
 
@@ -60,6 +63,8 @@ class Engine {
   Items updated_items();
   /// Where the last step was taken.
   at::Device device() const { return device_; }
+  /// Refuses what must not happen in a closure of a step, or beside one.
+  void refuse_if_busy() const;
   /// Starts from these, as after a load.
   void restore(const Totals& totals, std::vector<kernels::GroupMemory> memory);
 
@@ -82,6 +87,21 @@ class Engine {
   void move_in_place() { lanes_.in_place = true; }
 
  private:
+  /// One at a time.
+  class Turn {
+   public:
+    explicit Turn(Engine& engine) : engine_(engine) {
+      if (engine.is_busy_.exchange(true)) refuse_as_busy();
+    }
+    ~Turn() { engine_.is_busy_ = false; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Engine& engine_;
+  };
+  [[noreturn]] static void refuse_as_busy();
+
   // engine.cpp: the algorithm.
   std::vector<kernels::Round> rounds_of(const Problem& problem, const Request& request,
                                         const at::Tensor& loss) const;
@@ -131,14 +151,16 @@ class Engine {
   Passes passes() const { return {*backend_, *numbers_, items_}; }
   static void note(const at::Tensor& loss, const at::Tensor& slot);
 
+  std::atomic<bool> is_busy_ = false;
   Ranks ranks_;
   at::Device device_ = at::kCPU;
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<Numbers> numbers_;
   Items items_;
   Lanes lanes_{std::vector<Lane>(1), false, 0};
-  std::unique_ptr<ForwardState> begun_state_;  // recorded by begin()
-  std::optional<c10::Stream> stream_;          // of the last step
+  std::unique_ptr<ForwardState> begun_state_;   // recorded by begin()
+  std::unique_ptr<ForwardState> probed_state_;  // the same, after probe() and until the update
+  std::optional<c10::Stream> stream_;           // of the last step
   std::int64_t layout_ = 0;
   std::int64_t begun_ = 0;         // steps begun since the numbers were made
   std::int64_t refreshed_ = 0;     // of them, those that `summary_` and `totals_` know

@@ -14,6 +14,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "step/precision.h"
+
 namespace sadam::step {
 
 GeneratorAccess default_generator(at::Device device) {
@@ -35,6 +37,7 @@ struct DrawWatch::Drawn {
   std::thread::id thread = std::this_thread::get_id();
   std::set<c10::DeviceType> on;
   bool tells_devices_apart = true;
+  bool autocast = false;
   at::CallbackHandle handle = 0;
 };
 
@@ -71,6 +74,9 @@ c10::DeviceType device_of(const at::RecordFunction& function) {
 }
 
 std::unique_ptr<at::ObserverContext> before_operator(const at::RecordFunction& function) {
+  if (autocasts_now())
+    for (const auto& watch : watches)
+      if (const auto drawn = watch.lock()) drawn->autocast = true;
   if (!draws(function)) return nullptr;
   const auto device = device_of(function);
   for (const auto& watch : watches)
@@ -100,6 +106,8 @@ bool DrawWatch::drew_on(c10::DeviceType device) const {
   return drawn_->tells_devices_apart ? drawn_->on.count(device) > 0 : !drawn_->on.empty();
 }
 
+bool DrawWatch::saw_autocast() const { return drawn_->autocast; }
+
 // ---- where they stand -------------------------------------------------------------------------------------
 
 namespace {
@@ -123,6 +131,7 @@ void Draws::end_base(bool just_now) {
     generator.drew = watch_->drew_on(generator.access.device);
     if (generator.drew && just_now) generator.after_base = generator.access.position();
   }
+  saw_autocast_ = watch_->saw_autocast();
   watch_.reset();
 }
 

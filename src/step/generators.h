@@ -22,8 +22,8 @@ struct GeneratorAccess {
 GeneratorAccess default_generator(at::Device device);
 
 /// While it lives, notices whether operators of this thread draw random numbers, and, if it is to tell
-/// devices apart, which costs a little, on which kind. What is drawn without an operator of torch is not
-/// seen.
+/// devices apart, which costs a little, on which kind; and whether any was called while torch autocasts. What
+/// is drawn without an operator of torch is not seen.
 class DrawWatch {
  public:
   explicit DrawWatch(bool tells_devices_apart = true);
@@ -33,6 +33,7 @@ class DrawWatch {
 
   /// On any, if it does not tell them apart.
   bool drew_on(c10::DeviceType device) const;
+  bool saw_autocast() const;
 
   struct Drawn;
 
@@ -52,6 +53,8 @@ class Draws {
   }
   /// If it has ended earlier, where that was is learnt from the first probe.
   void end_base(bool just_now = true);
+  /// Whether torch autocast in it: then its loss is not what an evaluation in full precision would find.
+  bool saw_autocast() const { return saw_autocast_; }
   /// What is replayed is not what was watched, but a part of it: where that ends is learnt from the first
   /// probe.
   void forget_end() {
@@ -78,6 +81,7 @@ class Draws {
   mutable std::vector<Generator> generators_;  // a probe may tell where the base evaluation ended
   std::unique_ptr<DrawWatch> watch_;
   bool is_watched_ = true;
+  bool saw_autocast_ = false;
 };
 
 }  // namespace sadam::step

@@ -160,6 +160,8 @@ void set_flags(int matmul, bool tf32_in_cudnn) {
 
 }  // namespace
 
+bool autocasts_now() { return autocasts(false) || autocasts(true); }
+
 Precision::Precision()
     : autocast_cpu_{autocasts(false), autocast_type(false)},
       autocast_cuda_{autocasts(true), autocast_type(true)} {

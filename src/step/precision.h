@@ -34,6 +34,9 @@ class Precision {
   std::array<int, 9> modes_{};  // what each of torch's settings comes to
 };
 
+/// Whether torch autocasts on this thread, on any device. Cheap.
+bool autocasts_now();
+
 /// All of torch's settings of precision, as they stood when this was made. Reading them all means to touch
 /// some of them.
 class PrecisionState {

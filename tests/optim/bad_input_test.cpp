@@ -1,6 +1,8 @@
 // Everything a caller can get wrong: one sentence, and nothing has changed.
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <sstream>
 
 #include "support/models.h"
 #include "support/refusal.h"
@@ -227,6 +229,28 @@ TEST_F(BadClosure, Missing) {
   SAdam optimizer(w);
   expect_refused([&] { optimizer.step(); }, {"no closure", "probe()"});
   expect_refused([&] { optimizer.probe(nullptr); }, {"no loss function"});
+}
+
+TEST_F(BadClosure, ThatCallsItsOwnOptimizer) {
+  auto w = one();
+  SAdam optimizer(w);
+  const auto loss = [&] { return w[0].square().sum(); };
+  std::stringstream saved;
+  torch::save(optimizer, saved);
+  const std::vector<std::function<void()>> calls{[&] { optimizer.step(loss); }, [&] { optimizer.step(0.5); },
+                                                 [&] { optimizer.begin(); }, [&] { optimizer.probe(loss); },
+                                                 [&] { torch::load(optimizer, saved); }};
+  for (const auto& call : calls)
+    expect_refused([&] { optimizer.step([&] { return call(), loss(); }); }, {"in the middle of a step"});
+  EXPECT_TRUE(torch::equal(w[0], torch::ones({3})));
+  EXPECT_EQ(0, optimizer.totals().steps);
+  optimizer.step(loss);
+}
+
+TEST_F(BadClosure, OfWhichNothingIsTrained) {
+  SAdam optimizer({torch::ones({3})});
+  const auto w = one();
+  expect_refused([&] { optimizer.step([&] { return w[0].sum(); }); }, {"requires a gradient"});
 }
 
 TEST_F(BadClosure, ThatReturnsNothing) {

@@ -319,6 +319,31 @@ TEST(Precision, ReducedTrainingIsProbedInFullPrecision) {
   EXPECT_EQ((std::vector<bool>{true, false, false, false}), reduced) << "f(w) is evaluated again in float32";
 }
 
+TEST(Precision, AForwardPassUnderAutocastIsNotComparedWithProbes) {
+  auto w = torch::randn({50}).set_requires_grad(true);
+  SAdam optimizer({w}, SAdamOptions(0.01).probes(2));
+  int evaluations = 0;
+  const auto loss_fn = [&] {
+    ++evaluations;
+    const auto loss = w.abs().sum();
+    return autocasts() ? loss.to(torch::kBFloat16).to(torch::kFloat) : loss;
+  };
+  const CapturedWarnings warnings;
+  for (const bool reduced : {true, true, false}) {
+    evaluations = 0;
+    optimizer.begin();
+    optimizer.zero_grad();
+    set_autocast(reduced);
+    const auto loss = loss_fn();
+    set_autocast(false);
+    loss.backward();
+    optimizer.step(optimizer.probe(loss_fn, loss));
+    EXPECT_LT(std::abs(optimizer.summary().differences.at(0)), 50);
+  }
+  EXPECT_EQ(3, evaluations) << "without autocast, f(w) is the caller's";
+  EXPECT_TRUE(warnings.sentences().empty()) << warnings.sentences().front();
+}
+
 TEST(SplitForm, WhatElseIsDrawnBeforeTheProbeDoesNoHarm) {
   torch::manual_seed(3);
   torch::nn::Sequential net(torch::nn::Linear(4, 8), torch::nn::Dropout(0.5), torch::nn::Linear(8, 1));

@@ -56,13 +56,19 @@ def same_bits(a: Sequence[torch.Tensor], b: Sequence[torch.Tensor]) -> bool:
 
 
 def steps_with_scaler(
-    optimizer: Any, scaler: Any, loss_fn: Callable[[], torch.Tensor], steps: int, clip: Callable[[], Any] = lambda: None
+    optimizer: Any,
+    scaler: Any,
+    autocast: Any,
+    loss_fn: Callable[[], torch.Tensor],
+    steps: int,
+    clip: Callable[[], Any] = lambda: None,
 ) -> None:
-    """The loop of docs/python.md, with gradients that a scaler has scaled."""
+    """The loop of docs/python.md for mixed precision; clipping goes where it has to."""
     for _ in range(steps):
         optimizer.begin()
         optimizer.zero_grad()
-        loss = loss_fn()
+        with autocast:
+            loss = loss_fn()
         scaler.scale(loss).backward()
         scaler.unscale_(optimizer)
         optimizer.probe(loss_fn, loss)

@@ -92,6 +92,7 @@ def differentiated(task):
     "closure, kind, word",
     [
         (differentiated, RuntimeError, "called backward itself"),
+        (differentiated, RuntimeError, "loss_fn"),
         (lambda task: task.loss().item(), TypeError, "'float'"),
         (lambda task: None, TypeError, "'NoneType'"),
         (lambda task: task.model(task.x), RuntimeError, "scalar loss"),
@@ -130,6 +131,95 @@ def test_steps_without_a_closure_and_with_something_else(task):
     assert "no loss function" in refusal(ValueError, lambda: optimizer.probe([]))
     assert "'float'" in refusal(TypeError, lambda: optimizer.probe(task.loss, 1.0))
     assert "2 brakes for 1 groups" in refusal(ValueError, lambda: optimizer.step(sadam.Brakes(0.0, (1.0, 1.0))))
+
+
+def test_arguments_that_do_not_go_together(task):
+    optimizer = sadam.SAdam(task.model)
+    before = task.tensors()
+    assert "twice" in refusal(ValueError, lambda: optimizer.step(task.loss, loss_fn=task.loss, brake=0.25))
+    assert "twice" in refusal(ValueError, lambda: optimizer.step(0.5, brake=0.25))
+    for call in (
+        lambda: optimizer.step(task.loss, loss_fn=task.loss, probe_parts=[task.loss]),
+        lambda: optimizer.step(0.5, probe_parts=[task.loss]),
+        lambda: optimizer.step(probe_parts=[task.loss]),
+    ):
+        assert "probe_parts" in refusal(ValueError, call)
+    assert same_bits(before, task.tensors())
+
+
+def test_arguments_of_another_type(task):
+    optimizer = sadam.SAdam(task.model)
+    before = task.tensors()
+    graphed = lambda **options: sadam.GraphedStep(optimizer, lambda x: task.model(x).sum(), **options)
+    probed = lambda **options: sadam.probe_model(task.model, task.loss, **options)
+    for call, name in [
+        (lambda: optimizer.step(task.loss, brake="x"), "brake"),
+        (lambda: optimizer.step(task.loss, before_update=3), "before_update"),
+        (lambda: optimizer.step(before_update=3), "before_update"),
+        (lambda: optimizer.step(task.loss, loss_fn=3), "'int'"),
+        (lambda: optimizer.step(0.5, loss_fn=task.loss), "closure"),
+        (lambda: optimizer.protect([3]), "protect"),
+        (lambda: sadam.AdamW(task.model).step(task.loss, before_update=3), "before_update"),
+        (lambda: sadam.SAdam(task.model, source=3), "source"),
+        (lambda: sadam.SAdam(task.model, k=2), "the authors' k is probes"),
+        (lambda: graphed(module=3), "module"),
+        (lambda: graphed(streams="a"), "streams"),
+        (lambda: graphed(replica_memory=0.5), "replica_memory"),
+        (lambda: graphed(capture=3), "capture"),
+        (lambda: graphed(probe_loss_fn=3), "probe_loss_fn"),
+        (lambda: graphed()(task.x, brake="a"), "brake"),
+        (lambda: sadam.probe_model(task.model, None), "loss_fn"),
+        (lambda: probed(probes="a"), "probes"),
+        (lambda: probed(radius="a"), "radius"),
+        (lambda: probed(radii=3), "radii"),
+        (lambda: probed(radii=["a"]), "radii"),
+        (lambda: probed(seed=0.5), "seed"),
+        (lambda: probed(layers=3), "layers"),
+    ]:
+        assert name in refusal(TypeError, call)
+    assert "seed" in refusal(ValueError, lambda: probed(seed=-1))
+    assert "'params'" in refusal(ValueError, lambda: sadam.SAdam([{"lr": 0.1}]))
+    assert same_bits(before, task.tensors())
+
+
+def test_an_option_of_the_optimizer_that_is_written_to_a_group(task):
+    optimizer = sadam.SAdam(task.model)
+    optimizer.param_groups[0]["probes"] = 7
+    assert "probes belongs to the optimizer" in refusal(ValueError, lambda: optimizer.step(task.loss))
+    optimizer.defaults["probes"] = 7
+    optimizer.step(task.loss)
+    assert len(optimizer.summary.differences) == 7
+
+
+def test_parameters_of_which_none_is_trained():
+    optimizer = sadam.SAdam([torch.ones(2)])
+    loss = torch.ones(1, requires_grad=True)
+    assert "requires a gradient" in refusal(RuntimeError, lambda: optimizer.step(lambda: loss.sum()))
+
+
+@pytest.mark.parametrize("make", [sadam.SAdam, sadam.AdamW])
+def test_calls_in_a_closure_of_the_same_optimizer(make, task):
+    optimizer = make(task.model, lr=0.01)
+    optimizer.step(task.loss)
+    saved, before = optimizer.state_dict(), task.tensors()
+    calls = [
+        lambda: optimizer.step(task.loss),
+        lambda: optimizer.step(),
+        lambda: optimizer.load_state_dict(saved),
+        lambda: optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(2))]}),
+        lambda: optimizer.protect([torch.ones(2)]),
+        lambda: optimizer.join(None),
+        optimizer.average_gradients,
+    ]
+    if make is sadam.SAdam:
+        calls[1:2] = [lambda: optimizer.step(0.5), optimizer.begin, lambda: optimizer.probe(task.loss)]
+        own = lambda: optimizer.step(lambda: (task.loss().backward(), optimizer.step(0.5)), loss_fn=task.loss)
+        assert "middle of a step" in refusal(RuntimeError, own)
+    for call in calls:
+        assert "middle of a step" in refusal(RuntimeError, lambda: optimizer.step(lambda: (call(), task.loss())[1]))
+        assert same_bits(before, task.tensors())
+    assert optimizer.totals.steps == 1 and len(optimizer.param_groups) == 1
+    optimizer.step(task.loss)
 
 
 def test_a_direction_of_another_shape(task):

@@ -71,13 +71,9 @@ def test_a_module_on_two_devices_is_not_captured():
 def test_a_real_grad_scaler(on_gpu):
     optimizer = sadam.SAdam(on_gpu.model, lr=0.01)
     scaler = torch.cuda.amp.GradScaler(init_scale=256.0)
-
-    def loss_fn():
-        with torch.autocast("cuda", dtype=torch.float16):
-            return on_gpu.loss()
-
+    autocast = torch.autocast("cuda", dtype=torch.float16)
     clip = lambda: torch.nn.utils.clip_grad_norm_(on_gpu.model.parameters(), 1.0)
-    steps_with_scaler(optimizer, scaler, loss_fn, 4, clip)
+    steps_with_scaler(optimizer, scaler, autocast, on_gpu.loss, 4, clip)
     assert optimizer.totals.steps == 4 and optimizer.totals.skipped == 0
 
 

@@ -28,6 +28,12 @@ def test_the_model_is_left_as_it_was(task):
     assert {reading.directions for reading in found.estimators} == {"sphere", "per_tensor", "rademacher", "step"}
 
 
+def test_it_works_without_gradients_around_it(task):
+    with torch.no_grad():
+        without = sadam.probe_model(task.model, task.loss, layers=False)
+    assert without == sadam.probe_model(task.model, task.loss, layers=False)
+
+
 def test_what_cannot_be_probed_is_refused(task):
     assert "no trainable parameters" in refusal(ValueError, lambda: sadam.probe_model(torch.nn.ReLU(), task.loss))
     assert "'function'" in refusal(TypeError, lambda: sadam.probe_model(lambda: 1, task.loss))

@@ -154,6 +154,23 @@ def test_a_closure_that_is_not_one_function_warns(task):
         sadam.SAdam(task.model).step(closure)
 
 
+def test_warnings_may_be_errors(task):
+    calls = 0
+
+    def closure():
+        nonlocal calls
+        calls += 1
+        return task.loss() * calls
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer = sadam.SAdam(task.model)
+        closure().backward()
+        with pytest.raises(UserWarning, match="evaluated twice"):
+            optimizer.probe(closure)
+    optimizer.step(task.loss)
+
+
 def test_other_threads_may_draw_while_a_model_without_dropout_trains():
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
@@ -198,6 +215,66 @@ def test_two_threads_train_two_models_as_one_would():
     assert all(same_bits(alone[seed], together[seed]) for seed in (1, 2))
 
 
+def test_an_optimizer_that_several_threads_step_takes_one_step_at_a_time():
+    model = torch.nn.Linear(4, 1)
+    x = torch.ones(3, 4)
+    optimizer = sadam.AdamW(model)
+    refused = []
+
+    def train():
+        for _ in range(200):
+            try:
+                optimizer.step(lambda: model(x).square().mean())
+            except RuntimeError as error:
+                refused.append(str(error))
+
+    threads = [threading.Thread(target=train) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert optimizer.totals.steps == 800 - len(refused)
+    assert all("another thread" in sentence for sentence in refused)
+
+
+def moved(task):
+    task.model.double()
+    task.x = task.x.double()
+
+
+def reassigned(task):
+    task.model.norm.running_mean = task.model.norm.running_mean.clone()
+    task.model.norm.num_batches_tracked = task.model.norm.num_batches_tracked.clone()
+
+
+@pytest.mark.parametrize("change", [moved, reassigned])
+@pytest.mark.parametrize("form", ["whole", "split", "graphed"])
+def test_buffers_that_replace_others_after_construction_are_protected(change, form):
+    def trained(before):
+        task = Task()
+        if before:
+            change(task)
+        optimizer = sadam.SAdam(task.model, radius=1.0, probes=3)
+        other = sadam.SAdam(task.model.parameters(), radius=1.0)
+        step = sadam.GraphedStep(other, lambda x: task.model(x).sum(), task.model)
+        if not before:
+            change(task)
+        torch.manual_seed(4)
+        for _ in range(2):
+            if form == "whole":
+                optimizer.step(task.loss)
+            elif form == "graphed":
+                step(task.x)
+            else:
+                optimizer.begin()
+                optimizer.zero_grad()
+                loss = task.loss()
+                loss.backward()
+                optimizer.probe(task.loss, loss)
+                optimizer.step()
+        return task.tensors()
+
+    assert same_bits(trained(True), trained(False))
 
 
 def test_a_good_step_warns_of_nothing(task):

@@ -1,5 +1,7 @@
 """begin, probe and step: loops that own the backward pass."""
 
+import warnings
+
 import pytest
 import torch
 
@@ -74,6 +76,30 @@ def test_a_loop_that_passes_no_closure_takes_the_same_step_without_dropout():
         return trained(run)
 
     assert same_bits(undisturbed(whole), undisturbed(loop))
+
+
+@pytest.mark.parametrize("fails", ["in the closure", "by its type", "in the probe", "before the update"])
+def test_a_loop_whose_closure_calls_backward_is_put_back_if_it_fails(fails, task):
+    optimizer = sadam.SAdam(task.model)
+    optimizer.step(task.loss)
+    before, generator = task.tensors(), torch.get_rng_state()
+
+    def closure():
+        optimizer.zero_grad()
+        loss = task.loss()
+        loss.backward()
+        return {"in the closure": lambda: 1 / 0, "by its type": loss.item}.get(fails, lambda: loss)()
+
+    def clip():
+        if fails == "before the update":
+            raise ZeroDivisionError
+
+    loss_fn = task.loss if fails != "in the probe" else lambda: task.loss() / 0 + 1 / 0
+    with pytest.raises(TypeError if fails == "by its type" else ZeroDivisionError):
+        optimizer.step(closure, loss_fn=loss_fn, before_update=clip)
+    assert same_bits(before, task.tensors()) and torch.equal(generator, torch.get_rng_state())
+    assert optimizer.totals.steps == 1
+    optimizer.step(task.loss)
 
 
 def test_a_probe_serves_one_step(task):
@@ -163,17 +189,63 @@ def test_brakes_are_a_number_where_they_agree(task):
     assert float(sadam.Brakes(0.1, (0.5, 0.5))) == 0.5
 
 
-def test_autocast_and_a_grad_scaler_fit_in(task):
+BFLOAT16 = torch.autocast("cpu", dtype=torch.bfloat16)
+
+
+def scaled(task, optimizer):
     """On the CPU the scaler is off, so that it passes everything through; test_gpu.py has the real one."""
-    optimizer = sadam.SAdam(task.model, lr=0.01)
-    scaler = torch.cuda.amp.GradScaler(enabled=False)
+    steps_with_scaler(optimizer, torch.cuda.amp.GradScaler(enabled=False), BFLOAT16, task.loss, 1)
+
+
+def test_a_loss_that_was_computed_under_autocast_is_not_compared_with_probes_in_full_precision():
+    def whole_under_autocast(task, optimizer):
+        with BFLOAT16:
+            optimizer.step(task.loss)
+
+    def detached(task, optimizer):
+        optimizer.begin()
+        optimizer.zero_grad()
+        with BFLOAT16:
+            loss = task.loss()
+        loss.backward()
+        optimizer.probe(task.loss, loss.detach())
+        optimizer.step()
+
+    def of_a_closure_that_calls_backward(task, optimizer):
+        def closure():
+            optimizer.zero_grad()
+            with BFLOAT16:
+                loss = task.loss()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure, loss_fn=task.loss)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for loop in (scaled, detached, of_a_closure_that_calls_backward):
+            assert same_bits(trained(whole_under_autocast), trained(loop))
+
+
+def test_without_autocast_the_loss_that_is_passed_saves_a_forward_pass(task):
+    optimizer = sadam.SAdam(task.model)
+    split(task, optimizer)
+    task.model.masks.clear()
+    split(task, optimizer)
+    assert len(task.model.masks) == 3
+
+
+def test_autocast_inside_a_closure_holds_for_the_probes_too(task):
+    optimizer = sadam.SAdam(task.model)
+    types = []
+    task.model.last.register_forward_hook(lambda module, inputs, output: types.append(output.dtype))
 
     def loss_fn():
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with BFLOAT16:
             return task.loss()
 
-    steps_with_scaler(optimizer, scaler, loss_fn, 3)
-    assert optimizer.totals.steps == 3 and 0 < optimizer.summary.brake < 1
+    optimizer.step(loss_fn)
+    assert set(types) == {torch.bfloat16}
 
 
 def test_autocast_outside_a_closure_is_probed_in_full_precision(task):

@@ -199,7 +199,7 @@ def test_hooks_are_called(task):
 
 
 def test_the_closure_of_the_authors_works():
-    def trained(with_backward):
+    def trained(form):
         task = Task()
         optimizer = sadam.SAdam(task.model, lr=0.01)
 
@@ -212,10 +212,11 @@ def test_the_closure_of_the_authors_works():
             return loss
 
         for _ in range(3):
-            optimizer.step(closure if with_backward else task.loss)
+            optimizer.step({"plain": closure, "decorated": torch.enable_grad()(closure)}.get(form, task.loss))
         return task.tensors()
 
-    assert same_bits(trained(True), trained(False))
+    assert same_bits(trained("plain"), trained("none"))
+    assert same_bits(trained("decorated"), trained("none"))
 
 
 # ---- states ----
@@ -287,6 +288,24 @@ def test_a_state_of_float64_loads_into_float32(task):
     assert all(state["exp_avg"].dtype == torch.float32 for state in b.state.values())
 
 
+def with_value(state, value, *path):
+    changed = copy.deepcopy(state)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return changed
+
+
+def without(state, *path):
+    changed = with_value(state, None, *path)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    del place[path[-1]]
+    return changed
+
+
 def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(task):
     optimizer = sadam.SAdam(task.model, lr=0.01)
     optimizer.step(task.loss)
@@ -308,6 +327,14 @@ def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(task):
         (bad_option, "lr"),
         (lacking, "exp_avg"),
         ({}, "not saved by sadam"),
+        *((without(before, entry), "damaged") for entry in ("state", "param_groups")),
+        *((without(before, "sadam", entry), "damaged") for entry in before["sadam"] if entry != "optimizer"),
+        (without(before, "sadam", "totals", "steps"), "damaged"),
+        (without(before, "param_groups", 0, "lr"), "damaged"),
+        (with_value(before, -5, "state", 0, "step"), "step -5"),
+        (with_value(before, -5, "sadam", "totals", "steps"), "damaged"),
+        (with_value(before, ["a"], "sadam", "last_lgi"), "damaged"),
+        (with_value(before, 99, "sadam", "format"), "newer sadam"),
     ]:
         assert word in refusal(ValueError, lambda: optimizer.load_state_dict(state))
         now = optimizer.state_dict()
