@@ -7,6 +7,7 @@ import copy
 import inspect
 import os
 import threading
+import warnings
 from typing import (
     Any,
     Callable,
@@ -28,7 +29,7 @@ import torch
 
 from . import _engine
 from ._error import Error
-from ._process_group import Wrapper, group_of, quiet, refuse_sharded, wrappers_in
+from ._process_group import Wrapper, group_of, has_company, quiet, refuse_sharded, wrappers_in
 from ._summary import Brakes, StepSummary, Totals
 
 Closure = Callable[..., torch.Tensor]
@@ -293,7 +294,8 @@ class Optimizer(torch.optim.Optimizer):
         """From now on this optimizer is one of several, one on each rank of a group, and takes steps with them.
 
         process_group: a group of torch.distributed's; True: its default one; a `DistributedDataParallel`: its own.
-            None: that of the `DistributedDataParallel` which the optimizer was made from, or alone again.
+            None: that of the `DistributedDataParallel` which the optimizer was made from, or alone again; False: alone,
+            on purpose.
         split: "batch": each rank has a part of the batch; "probes": all have the whole batch, and share the probes.
         check_ranks_every: every so many steps, the ranks compare their weights; 0: in the first step only.
 
@@ -303,6 +305,13 @@ class Optimizer(torch.optim.Optimizer):
         if process_group is None and wrappers:
             process_group = wrappers[0]
         group = group_of(process_group)
+        if process_group is None and hasattr(self, "probe") and has_company():
+            warnings.warn(
+                "sadam: this process is one of several, and the optimizer was given no process group: each rank would "
+                "find a brake of its own, and their weights would drift apart. Say process_group=True, or give the "
+                "DistributedDataParallel itself; False if these processes train apart.",
+                stacklevel=2,
+            )
         with self._at_work():
             self._core.join(group, split, check_ranks_every)
         self._is_joined = group is not None

@@ -22,7 +22,7 @@ def wrappers_in(module: Any) -> List[Wrapper]:
 
 def group_of(given: Any) -> Any:
     """Torch's group, of what a user may give for one; None: none."""
-    if given is None:
+    if given is None or given is False:
         return None
     if given is True:
         if not (dist.is_available() and dist.is_initialized()):
@@ -41,6 +41,11 @@ def group_of(given: Any) -> Any:
         f"process_group is of type '{type(given).__name__}': pass a group of torch.distributed's, or True for its "
         "default one."
     )
+
+
+def has_company() -> bool:
+    """Whether this process is one of several of torch.distributed's default group."""
+    return bool(dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1)
 
 
 @contextlib.contextmanager
@@ -71,10 +76,12 @@ def refuse_sharded(things: Iterable[object]) -> None:
 
     By name, because no version of torch has all of these classes.
     """
-    for kind in map(type, things):
+    for thing in things:
+        kind = type(thing)
         is_sharded = kind.__name__ in ("DTensor", "FlatParameter", "FullyShardedDataParallel")
-        if is_sharded and kind.__module__.startswith("torch.distributed"):
+        is_flat = getattr(thing, "_is_flat_param", False)  # a plain Parameter since torch 2
+        if is_flat or (is_sharded and kind.__module__.startswith("torch.distributed")):
             raise Error(
-                f"the parameters are sharded ({kind.__name__}): sadam needs the whole of each on every rank, as with "
+                f"the parameters are sharded ({'FlatParameter' if is_flat else kind.__name__}): sadam needs the whole of each on every rank, as with "
                 "DistributedDataParallel."
             )

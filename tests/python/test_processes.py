@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
@@ -386,6 +387,27 @@ def test_sharded_parameters_are_refused():
     assert len(optimizer.param_groups) == 1
     fsdp = type("FullyShardedDataParallel", (torch.nn.Linear,), {"__module__": "torch.distributed.fsdp"})
     assert "DistributedDataParallel" in refusal(sadam.Error, lambda: sadam.SAdam(torch.nn.Sequential(fsdp(2, 1))))
+
+
+    flat = torch.nn.Parameter(torch.ones(2))
+    flat._is_flat_param = True
+    assert "sharded (FlatParameter)" in refusal(sadam.Error, lambda: sadam.AdamW([flat]))
+
+
+def warnings_of_optimizers(rank: int) -> List[int]:
+    """How many there are for the parameters of a wrapper alone: of SAdam, of one that is alone on purpose, of AdamW."""
+    parameters = list(DDP(make_model()).parameters())
+    counts = []
+    for kind, options in ((sadam.SAdam, {}), (sadam.SAdam, {"process_group": False}), (sadam.AdamW, {})):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            kind(parameters, **options)
+        counts.append(sum("drift apart" in str(each.message) for each in caught))
+    return counts
+
+
+def test_an_optimizer_without_a_group_warns_where_there_is_company(ranks):
+    assert ranks(warnings_of_optimizers) == [[1, 0, 0]] * 2
 
 
 def end_in_the_closure(rank: int) -> None:
