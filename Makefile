@@ -56,11 +56,11 @@ test: deps ## build and run all tests, then a few seconds of fuzzing
 	@nvidia-smi -L > /dev/null 2>&1 || echo "sadam: no GPU answers here; 'make gpu-test' runs the tests called Skipped above where one does."
 	@$(call fuzz)
 
-python: deps ## build the Python package as a wheel, test it in an environment of its own (build/python)
+python: deps ## pack the Python package, build a wheel of that, test it in an environment of its own (build/python)
 	@scripts/install-deps --python
-	@$(call configure,release,-DSADAM_BUILD_PYTHON=ON)
-	@$(call build,release,--target sadam_python_engine python_twin)
-	@scripts/test-python /usr/bin/python3 $(CURDIR)/build/python $(CURDIR)/build/release $(CURDIR)/build/release/tests/python/python_twin
+	@$(call configure,release)
+	@$(call build,release,--target python_twin)
+	@scripts/test-python /usr/bin/python3 $(CURDIR)/build/python "" $(CURDIR)/build/release/tests/python/python_twin
 	@ls build/python/dist/*.whl
 
 gpu-test: deps ## build and run the tests that need a GPU (PREFIX_PATH=... for a libtorch with CUDA)

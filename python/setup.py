@@ -14,7 +14,9 @@ from setuptools.command.sdist import sdist
 HERE = Path(__file__).resolve().parent
 # An sdist carries the C++ library in a folder of its own; a clone has it one level up.
 LIBRARY = HERE / "library" if (HERE / "library").exists() else HERE.parent
-SOURCES = ["CMakeLists.txt", "LICENSE", "cmake", "include", "src/CMakeLists.txt", "src/kernels", "src/optim", "src/step"]
+# The rooms of the library alone stand at the beginning of a line there; those of the program are in an if.
+ROOMS = re.findall(r"^add_subdirectory\((\w+)\)", (LIBRARY / "src/CMakeLists.txt").read_text(), re.MULTILINE)
+SOURCES = ["CMakeLists.txt", "LICENSE", "cmake", "include", "src/CMakeLists.txt", *(f"src/{room}" for room in ROOMS)]
 
 
 def version():
