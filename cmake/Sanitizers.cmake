@@ -22,6 +22,9 @@ endfunction()
 # The test TEST as TEST_sanitized, with KERNELS_sanitized in the place of KERNELS; without tests of other instruction sets
 # and without closed forms, which take many steps and touch no other memory than the rest.
 function(sadam_sanitized_test test kernels)
+  if(SADAM_HAVE_CUDA)
+    return() # the address sanitizer and the CUDA driver want the same addresses
+  endif()
   get_target_property(libraries ${test} LINK_LIBRARIES)
   list(TRANSFORM libraries REPLACE "^${kernels}$" "${kernels}_sanitized")
   add_executable(${test}_sanitized $<TARGET_OBJECTS:${test}>)

@@ -166,6 +166,7 @@ class Optimizer(torch.optim.Optimizer):
         self._is_joined = False
         self._brakes: Optional[Brakes] = None
         self._is_stepping = False
+        self._lent_to: Optional[int] = None  # the thread whose own part of a step it is
         defaults = {option.name: option.default for option in self._options.values()}
         defaults = _with_betas({**defaults, **_without_betas(options)})
         if isinstance(params, torch.nn.Module):
@@ -179,6 +180,13 @@ class Optimizer(torch.optim.Optimizer):
         super().__init__(params, defaults)
         self._make_core()
         self.join(process_group, split=split, check_ranks_every=check_ranks_every)
+        if process_group is None and not self._wrappers and hasattr(self, "probe") and has_company():
+            warnings.warn(
+                "sadam: this process is one of several, and the optimizer was given no process group: each rank would "
+                "find a brake of its own, and their weights would drift apart. Say process_group=True, or give the "
+                "DistributedDataParallel itself; False if these processes train apart.",
+                stacklevel=2,
+            )
 
     @classmethod
     def _has_source(cls) -> bool:
@@ -305,16 +313,9 @@ class Optimizer(torch.optim.Optimizer):
         if process_group is None and wrappers:
             process_group = wrappers[0]
         group = group_of(process_group)
-        if process_group is None and hasattr(self, "probe") and has_company():
-            warnings.warn(
-                "sadam: this process is one of several, and the optimizer was given no process group: each rank would "
-                "find a brake of its own, and their weights would drift apart. Say process_group=True, or give the "
-                "DistributedDataParallel itself; False if these processes train apart.",
-                stacklevel=2,
-            )
         with self._at_work():
             self._core.join(group, split, check_ranks_every)
-        self._is_joined = group is not None
+        self._is_joined = group is not None and group.size() > 1
         self._wrappers = wrappers
 
     def average_gradients(self) -> None:
@@ -322,7 +323,10 @@ class Optimizer(torch.optim.Optimizer):
 
         `DistributedDataParallel` has done so already. Alone, it does nothing.
         """
-        self._take(self._core.average_gradients)
+        if self._lent_to == threading.get_ident():
+            self._take_now(self._core.average_gradients)
+        else:
+            self._take(self._core.average_gradients)
 
     def _quietly(self, function: Closure) -> Closure:
         """The function, with nothing sent in its forward passes."""
@@ -539,7 +543,7 @@ class Optimizer(torch.optim.Optimizer):
             super().__setstate__(state)
             return
         self._brakes, self._is_stepping, self._wrappers, self._is_joined = None, False, [], False
-        self._turn = threading.Lock()
+        self._turn, self._lent_to = threading.Lock(), None
         super().__setstate__(state)
         self._modules = [] if self._module is None else [self._module]
         self._make_core()
@@ -670,7 +674,8 @@ class SAdam(Optimizer):
     def _apply_with(self, brakes: Any, before_update: Optional[Callable[[], Any]]) -> None:
         per_group = brakes.per_group if isinstance(brakes, Brakes) else [self._number(brakes)] * len(self.param_groups)
         if before_update is not None:
-            before_update()
+            with self._lent():
+                before_update()
         self._take_now(self._core.apply_with, list(per_group))
         self._brakes = None
 
@@ -690,13 +695,23 @@ class SAdam(Optimizer):
         with self._at_work():
             self._take_now(self._core.begin)
             try:
-                with torch.enable_grad():
+                with torch.enable_grad(), self._lent():
                     loss: torch.Tensor = closure()
                 self._apply_with(self._probe(parts, loss), before_update)
             except BaseException:
+                self._brakes = None
                 self._core.give_up()
                 raise
         return loss
+
+    @contextlib.contextmanager
+    def _lent(self) -> Iterator[None]:
+        """In the middle of a step, what the caller does: `average_gradients` may be part of it."""
+        self._lent_to = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._lent_to = None
 
     @staticmethod
     def _number(brake: Any) -> float:

@@ -113,8 +113,10 @@ def probe_model(
         raise TypeError(f"probe_model: the model is of type '{type(model).__name__}': pass a torch.nn.Module.")
     if not callable(loss_fn):
         raise TypeError(f"probe_model: loss_fn is of type '{type(loss_fn).__name__}': pass a function.")
-    if radii is not None and not isinstance(radii, (list, tuple)):
-        raise TypeError(f"radii is {radii!r}: it must be a list of numbers.")
+    try:
+        radii = None if radii is None else [float(radius) for radius in radii]
+    except (TypeError, ValueError):
+        raise TypeError(f"radii is {radii!r}: it must be a list of numbers.") from None
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise Error("probe_model: the model has no trainable parameters: there is nothing to probe.")
     found: Dict[str, Any] = _engine.probe_model(

@@ -107,9 +107,9 @@ void C10dGroup::meet(const std::string& caller) {
                 first_line(error) + "): look at what rank 0 says.");
   }
   if (!is_first)  // before anything is written that those of the other job would read
-    throw Error(
-        caller + ": there is a rank " + std::to_string(rank_) +
-        " already, as if another job met at the same host and port: choose another port (MASTER_PORT).");
+    throw Error(caller + ": there is a rank " + std::to_string(rank_) +
+                " already, as if another job met at the same host and port, or this group were made twice: "
+                "choose another port (MASTER_PORT) or prefix.");
   for (int r = 0; r < size_; ++r) {
     if (r == rank_) continue;
     const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());

@@ -266,6 +266,7 @@ void Engine::apply(const Problem& problem, const Request& request) {
 
 void Engine::give_up(const Problem& problem) {
   auto before = begun_state_ ? std::move(begun_state_) : std::move(probed_state_);
+  open_ = false;
   if (!before) return;
   const c10::DeviceGuard guard(device_);
   const Attempt failed(problem, *backend_, lanes_, device_, std::move(before));

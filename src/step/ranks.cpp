@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 #include <sadam/error.h>
 
@@ -109,14 +110,16 @@ std::string have(const std::vector<std::int64_t>& ranks) {
   return text + (ranks.size() == 1 ? " has" : " have");
 }
 
-/// Where ranks share the probes, each takes the gradient of the whole batch by itself.
-void check_same_loss(const at::Tensor& losses) {
-  constexpr double kRounding = 1e-4;
+/// Where ranks share the probes, each takes the gradient of the whole batch by itself. A loss that is not
+/// finite is no reason to stop: the step is skipped.
+void check_same_loss(const at::Tensor& losses, at::ScalarType type) {
+  const double rounding = c10::elementSize(type) < sizeof(float) ? 0.03 : 1e-4;
+  constexpr double kNothing = 1e-6;
   const auto* const loss = losses.data_ptr<double>();
   std::vector<std::int64_t> others;
   for (std::int64_t r = 1; r < losses.numel(); ++r)
-    if (std::abs(loss[r] - loss[0]) > kRounding * std::abs(loss[0])) others.push_back(r);
-  if (others.empty()) return;
+    if (std::abs(loss[r] - loss[0]) > rounding * std::abs(loss[0]) + kNothing) others.push_back(r);
+  if (others.empty() || !losses.isfinite().all().item<bool>()) return;
   throw Error(
       have(others) +
       " another loss than rank 0, and ranks that share the probes must evaluate the same: give all of "
@@ -181,10 +184,13 @@ at::Tensor Ranks::average_gradients(const Problem& problem, const Request& reque
   const auto device = problem.parameters.front().device();
   if (split_probes()) {
     const auto head = head_of(group_->size(), device);
-    if (loss.defined()) head[kHead + group_->rank()].copy_(loss.reshape({}));
+    const auto losses = head.narrow(0, kHead, group_->size());
+    if (loss.defined()) losses[group_->rank()].copy_(loss.reshape({}));
     exchange(head, failure, request.recorded);
-    if (!request.recorded) check_same_loss(head.narrow(0, kHead, group_->size()).cpu());
-    return loss;
+    if (!loss.defined()) return loss;
+    if (!request.recorded && !are_losses_compared_) check_same_loss(losses.cpu(), loss.scalar_type());
+    are_losses_compared_ = true;
+    return loss + losses.sum().mul_(0).to(loss.scalar_type());  // not finite on one, so on all
   }
 
   // Weight, losses, their sum, who has a gradient. A rank that has failed or has no examples sends zeros, for

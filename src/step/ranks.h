@@ -69,7 +69,10 @@ class Ranks {
   /// same weights. In the split form, before the update, the gradients too must be the same already.
   void compare(const Problem& problem, std::int64_t step, bool with_gradients = false);
   /// The next step is a first one, as after a load.
-  void compare_again() { compared_.fill(-1); }
+  void compare_again() {
+    compared_.fill(-1);
+    are_losses_compared_ = false;
+  }
   /// Waits for work on a device that includes exchanges.
   void wait_until(const std::function<bool()>& is_done) const { group_->wait_until(is_done); }
 
@@ -83,6 +86,7 @@ class Ranks {
   GroupOptions options_;
   std::int64_t joins_ = 0;
   std::array<std::int64_t, 2> compared_{-1, -1};  // the last step, without gradients and with them
+  bool are_losses_compared_ = false;              // where probes are shared: in the first step
   std::unique_ptr<GradientSums> sums_;            // under way
 };
 

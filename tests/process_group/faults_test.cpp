@@ -1,4 +1,5 @@
 // What one rank does wrong, all ranks hear of, in one sentence.
+#include <cmath>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -263,6 +264,25 @@ TEST(RankFaults, RanksThatShareTheProbesOfAnotherLossAreRefused) {
     return Tensors();
   });
   for (const auto& rank : ranks) EXPECT_TRUE(says(rank.sentence, "rank 1 has another loss than rank 0"));
+}
+
+TEST(RankFaults, WithSharedProbesALossThatIsNotFiniteOnOneSkipsTheStepOnAll) {
+  const auto ranks = on_ranks(2, [](const Group& group) {
+    torch::manual_seed(3);
+    torch::nn::Linear model(4, 1);
+    SAdam optimizer(model->parameters(), SAdamOptions(1e-2).probes(4));
+    optimizer.join(group, GroupOptions().split(Split::probes));
+    const auto step = [&](double factor) {
+      optimizer.step([&] { return model->forward(torch::ones({8, 4})).square().mean() * factor; });
+      return model->weight.detach().clone();
+    };
+    const auto first = step(1);
+    EXPECT_TRUE(torch::equal(step(group->rank() == 1 ? std::nan("") : 1), first));
+    EXPECT_EQ(optimizer.totals().skipped, 1);
+    step(group->rank() == 1 ? 1.001 : 1);  // rounding may add up to as much: only the first step is compared
+    return Tensors();
+  });
+  for (const auto& rank : ranks) EXPECT_EQ(rank.status, 0) << rank.sentence;
 }
 
 TEST(RankFaults, ARankThatIsMissingAtTheStartIsNamed) {

@@ -394,6 +394,29 @@ def test_sharded_parameters_are_refused():
     assert "sharded (FlatParameter)" in refusal(sadam.Error, lambda: sadam.AdamW([flat]))
 
 
+def train_in_loops_that_average(rank: int) -> List[torch.Tensor]:
+    model = make_model()
+    optimizer = sadam.SAdam(model, lr=1e-2, process_group=True)
+    for number in range(3):
+        x, y = (each.split([4, 4])[rank] for each in batch_of(number))
+
+        def closure() -> torch.Tensor:
+            optimizer.zero_grad()
+            loss = loss_on(model, x, y)
+            loss.backward()
+            optimizer.average_gradients()
+            return loss
+
+        optimizer.step(closure, loss_fn=lambda: loss_on(model, x, y))
+    return [parameter.detach() for parameter in model.parameters()]
+
+
+def test_a_closure_that_calls_backward_may_average_the_gradients(ranks):
+    first, second = ranks(train_in_loops_that_average)
+    assert same_bits(first, second)
+    assert not same_bits(first, [parameter.detach() for parameter in make_model().parameters()])
+
+
 def warnings_of_optimizers(rank: int) -> List[int]:
     """How many there are for the parameters of a wrapper alone: of SAdam, of one that is alone on purpose, of AdamW."""
     parameters = list(DDP(make_model()).parameters())
