@@ -223,8 +223,18 @@ def test_a_loss_that_was_computed_under_autocast_is_not_compared_with_probes_in_
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*torch.cuda.amp.GradScaler.*", FutureWarning)
         for loop in (scaled, detached, of_a_closure_that_calls_backward):
             assert same_bits(trained(whole_under_autocast), trained(loop))
+
+
+@pytest.mark.skipif(not hasattr(torch, "compile"), reason="torch before 2.0 does not compile")
+def test_the_loss_of_compiled_code_under_autocast_is_not_compared_with_probes_either():
+    def loop(task, optimizer):
+        compiled = torch.compile(task.loss, backend="aot_eager")
+        steps_with_scaler(optimizer, torch.amp.GradScaler(enabled=False), BFLOAT16, compiled, 1)
+
+    assert same_bits(trained(scaled), trained(loop))
 
 
 def test_without_autocast_the_loss_that_is_passed_saves_a_forward_pass(task):
