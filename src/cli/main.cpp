@@ -5,7 +5,8 @@
 // Beside other work on the same cores a training step, which is hundreds of short parallel loops, then takes
 // many times as long: with two busy loops beside it a run of two threads took 20 to 34 s, and 4.5 s with this
 // shorter spin; alone it is about 5 % slower. OpenMP reads its settings before `main`, so they are set here,
-// unless the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT.
+// unless the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT. And it keeps what torch's groups log about an error
+// from standing before the program's own sentence: that too is set before `main` (by glog, or in torch itself).
 #include <sadam/version.h>
 #include <unistd.h>
 
@@ -64,6 +65,8 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--version") return answer(SADAM_VERSION "\n");
   if (const auto* const help = help_for(argc, argv)) return answer(help->text);
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "5000", 0);
+  setenv("GLOG_minloglevel", "3", 0);
+  setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
   // Its file has the same name, since `ps` and `killall` know a program by the last part of its path.
   std::error_code unknown;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", unknown);

@@ -18,7 +18,9 @@
 #include "base/usage_error.h"
 #include "cli/command.h"
 #include "cli/word_breaks.h"
+#include "train/progress.h"
 #include "train/recipe/fields.h"
+#include "train/trainer.h"
 
 namespace sadam::cli {
 namespace {
@@ -218,6 +220,8 @@ int run(int argc, char** argv) {
   base::keep_freed_memory();
   const WordBreaks of_errors(std::cerr, stderr);
   const WordBreaks of_output(std::cout, stdout);
+  train::Progress errors(std::cerr, {.style = train::ProgressStyle::quiet});
+  const train::ShownWarnings warnings(errors);  // torch's own way to show them is off: see main.cpp
   const auto made = make_app(base::help_width(stdout));
   auto& app = *made;
   try {

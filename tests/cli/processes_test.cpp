@@ -515,6 +515,7 @@ TEST_F(Processes, ThatDoNotComeOrCannotMeetAreNamed) {
   ::close(listener);
   EXPECT_EQ(in_use.status, 1);
   EXPECT_TRUE(says(in_use.err, "rank 0 cannot wait for the others at 127.0.0.1:"));
+  EXPECT_TRUE(in_use.err.starts_with("sadam: ")) << "what torch logs stands before it:\n" << in_use.err;
   EXPECT_FALSE(fs::exists(run("missing")) || fs::exists(run("in-use")));
 }
 
