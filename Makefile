@@ -60,8 +60,8 @@ test: deps ## build and run all tests, then a few seconds of fuzzing
 python: deps ## pack the Python package, build a wheel of that, test it in an environment of its own (build/python)
 	@scripts/install-deps --python
 	@$(call configure,release)
-	@$(call build,release,--target python_twin)
-	@scripts/test-python /usr/bin/python3 $(CURDIR)/build/python "" $(CURDIR)/build/release/tests/python/python_twin
+	@$(call build,release,--target page_examples)
+	@scripts/test-python /usr/bin/python3 $(CURDIR)/build/python "" $(CURDIR)/build/release/tests/readme/page_examples
 	@ls build/python/dist/*.whl
 
 gpu-test: deps ## build and run the tests that need a GPU (PREFIX_PATH=... for a libtorch with CUDA)

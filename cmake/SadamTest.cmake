@@ -5,26 +5,29 @@ function(sadam_needs_gpu)
   set_tests_properties(${ARGN} PROPERTIES LABELS gpu RESOURCE_LOCK gpu SKIP_REGULAR_EXPRESSION "there is no GPU here")
 endfunction()
 
-# sadam_add_test(NAME SOURCES file... [PROPERTIES file...] [ROOMS target...])
+# sadam_add_test(NAME [PLAIN] SOURCES file... [PROPERTIES file...] [ROOMS target...])
 #
-# A test program of a room that uses libtorch: linked to sadam (or to the given rooms alone) and GoogleTest, free to include the library's private
-# headers. PROPERTIES are sources that need RapidCheck, left out where there is none.
-# ctest sees one test per program, because loading libtorch takes longer than most tests; the program's own
-# --gtest_filter picks single ones.
+# Tests of a room in the program NAME: several rooms may share one, since reading libtorch's headers and loading it take
+# longer than most tests. It is linked to sadam (or to the given rooms alone) and GoogleTest, and free to include private
+# headers. PLAIN ones do without libtorch. PROPERTIES are sources that need RapidCheck, left out where there is none.
+# ctest sees one test per program; the program's own --gtest_filter picks single ones.
 function(sadam_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PROPERTIES;ROOMS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN" "" "SOURCES;PROPERTIES;ROOMS")
   if(NOT arg_ROOMS)
     set(arg_ROOMS sadam::sadam)
   endif()
   if(SADAM_HAVE_RAPIDCHECK AND arg_PROPERTIES)
     list(APPEND arg_SOURCES ${arg_PROPERTIES})
-    set(rapidcheck rapidcheck)
+    list(APPEND arg_ROOMS rapidcheck)
   endif()
-  add_executable(${name})
-  sadam_sources(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE sadam_test_main ${arg_ROOMS} GTest::gtest ${rapidcheck})
-  if(NOT SADAM_UNITY)
-    target_precompile_headers(${name} REUSE_FROM sadam_test_main)
+  if(NOT TARGET ${name})
+    add_executable(${name})
+    target_link_libraries(${name} PRIVATE $<IF:$<BOOL:${arg_PLAIN}>,GTest::gtest_main,sadam_test_main> GTest::gtest)
+    if(NOT SADAM_UNITY AND NOT arg_PLAIN)
+      target_precompile_headers(${name} REUSE_FROM sadam_test_main)
+    endif()
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   endif()
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  sadam_gather_sources(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_ROOMS})
 endfunction()

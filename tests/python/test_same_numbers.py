@@ -44,8 +44,8 @@ class Run:
 def twin(what, kind, folder):
     program = os.environ.get("SADAM_TWIN")
     if not program:
-        pytest.skip("SADAM_TWIN does not name the C++ program to compare with: build the target python_twin.")
-    subprocess.run([program, what, kind, str(STEPS), str(folder)], check=True)
+        pytest.skip("SADAM_TWIN does not name the C++ program to compare with: build the target page_examples.")
+    subprocess.run([program, "twin", what, kind, str(STEPS), str(folder)], check=True)
 
 
 def tensors_in(path):

@@ -1,4 +1,5 @@
 // The C++ side of test_same_numbers.py: trains the network that Python trains, and leaves what became of it.
+// Compiled with the programs of the pages (tests/readme), and called as `page_examples twin ...`:
 //
 //   twin train KIND STEPS FOLDER    writes FOLDER/weights.pt and FOLDER/optimizer.pt
 //   twin resume KIND STEPS FOLDER   the same number of steps, then a new optimizer that loads
@@ -12,7 +13,7 @@
 #include <memory>
 #include <string>
 
-namespace {
+namespace twin {
 
 torch::nn::Sequential make_network() {
   torch::manual_seed(2);
@@ -43,9 +44,7 @@ void write(const torch::nn::Sequential& network, const std::string& path) {
   torch::save(tensors, path);
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+int the_main(int count, char** arguments) {
   if (count != 5) return std::cerr << "twin train|resume KIND STEPS FOLDER\n", EXIT_FAILURE;
   const std::string what = arguments[1];
   const std::string kind = arguments[2];
@@ -72,4 +71,7 @@ int main(int count, char** arguments) {
   torch::load(*optimizer, folder + "/python.pt");
   train();
   write(network, folder + "/resumed.pt");
+  return EXIT_SUCCESS;
 }
+
+}  // namespace twin

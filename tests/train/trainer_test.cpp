@@ -415,7 +415,7 @@ TEST(Trainer, ARunSaysWhenAndWhereItStartedAndWithWhatCommand) {
   EXPECT_TRUE(std::regex_search(text, std::regex(R"(\nstarted = "\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"\n)")))
       << text;
   EXPECT_TRUE(std::regex_search(text, std::regex(R"(\nhost = "[^"]+"\n)"))) << text;
-  EXPECT_TRUE(std::regex_search(text, std::regex(R"(\ncommand = "train_test)"))) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex(R"(\ncommand = "program_test)"))) << text;
   // Nothing of it is a part of the recipe.
   EXPECT_EQ(recipe_of(made.paths()), small_recipe());
 }

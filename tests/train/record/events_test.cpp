@@ -21,7 +21,7 @@ constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 EventFile read_text(std::string_view text) { return read_events(std::as_bytes(std::span(text))); }
 
-std::string refused(std::string_view text) {
+std::string why_refused(std::string_view text) {
   return refusal([&] { read_text(text); });
 }
 
@@ -130,7 +130,7 @@ TEST(ReadEvents, ListsOfGroupsAreThereOnlyWhereThereAreAny) {
   EXPECT_TRUE(std::isnan(read.group_lgi.at(1)));
   EXPECT_EQ(step.group_brakes, read.group_brakes);
   auto line = to_line(step);
-  EXPECT_TRUE(says(refused(line.replace(line.find("[0.25,null]"), 11, "3")), "'group_lgi' is no list"));
+  EXPECT_TRUE(says(why_refused(line.replace(line.find("[0.25,null]"), 11, "3")), "'group_lgi' is no list"));
 }
 
 TEST(BestOf, IsTheFirstOfEquals) {
@@ -174,13 +174,13 @@ TEST(ReadEvents, NewerFilesCanBeRead) {
 TEST(ReadEvents, AnythingElseIsRefusedWithItsLine) {
   const auto line = to_line(NoteEvent{"a"});
   EXPECT_EQ("line 2 is not an event: it is no JSON object: the file is damaged or another one.",
-            refused(line + "\n" + line));
-  EXPECT_TRUE(says(refused("<html>\n"), "line 1 is not an event: it is no JSON object"));
-  EXPECT_TRUE(says(refused("[1]\n"), "line 1 is not an event: it is no JSON object"));
-  EXPECT_TRUE(says(refused(line + line.substr(0, 9) + "\n" + line), "line 2 is not an event"));
-  EXPECT_TRUE(says(refused("{}\n"), "'event' is missing"));
-  EXPECT_TRUE(says(refused("{\"event\":1}\n"), "'event' is no text"));
-  EXPECT_TRUE(says(refused("{\"event\":\"note\"}\n"), "'text' is missing"));
+            why_refused(line + "\n" + line));
+  EXPECT_TRUE(says(why_refused("<html>\n"), "line 1 is not an event: it is no JSON object"));
+  EXPECT_TRUE(says(why_refused("[1]\n"), "line 1 is not an event: it is no JSON object"));
+  EXPECT_TRUE(says(why_refused(line + line.substr(0, 9) + "\n" + line), "line 2 is not an event"));
+  EXPECT_TRUE(says(why_refused("{}\n"), "'event' is missing"));
+  EXPECT_TRUE(says(why_refused("{\"event\":1}\n"), "'event' is no text"));
+  EXPECT_TRUE(says(why_refused("{\"event\":\"note\"}\n"), "'text' is missing"));
 }
 
 TEST(ReadEvents, FieldsOfAnotherTypeAreRefused) {
@@ -193,11 +193,11 @@ TEST(ReadEvents, FieldsOfAnotherTypeAreRefused) {
   EXPECT_NO_THROW(read_text(changed("step", "-9223372036854775808")));
   EXPECT_NO_THROW(read_text(changed("loss", "1")));
   for (const std::string value : {"1.5", "9223372036854775808", "null", "true", "\"1\"", "[1]"})
-    EXPECT_TRUE(says(refused(changed("step", value)), "'step' is no integer")) << value;
+    EXPECT_TRUE(says(why_refused(changed("step", value)), "'step' is no integer")) << value;
   for (const std::string value : {"true", "\"1\"", "[1]"})
-    EXPECT_TRUE(says(refused(changed("loss", value)), "'loss' is no number")) << value;
-  EXPECT_TRUE(says(refused(changed("probed", "1")), "'probed' is neither true nor false"));
-  EXPECT_TRUE(says(refused(changed("loss", "1e999")), "it is no JSON object"));
+    EXPECT_TRUE(says(why_refused(changed("loss", value)), "'loss' is no number")) << value;
+  EXPECT_TRUE(says(why_refused(changed("probed", "1")), "'probed' is neither true nor false"));
+  EXPECT_TRUE(says(why_refused(changed("loss", "1e999")), "it is no JSON object"));
 }
 
 TEST(ReadEvents, NamesTheFile) {
