@@ -30,7 +30,7 @@ SADAM_HD double largest_magnitude(const double* values, std::int64_t count) {
   return largest;
 }
 
-// Both statistics are ratios of squares. The values are divided by the largest first, and ε by its square, so
+// All statistics are ratios of squares. The values are divided by the largest first, and ε by its square, so
 // that no square over- or underflows: ρ is unchanged by the unit in which the loss is measured, ε apart.
 SADAM_HD double variance_ratio(const ProbeNumbers& p, double divisor, double eps) {
   const double scale = largest_magnitude(p.differences, p.count);

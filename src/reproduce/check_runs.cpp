@@ -118,7 +118,7 @@ void look_for_data(const train::DataRecipe& recipe) {
     return;
   }
   const auto& set = data::known_set(recipe.name);
-  if (set.kind != data::DataKind::synthetic) data::known_folder(set, recipe.root);
+  if (set.source) data::known_folder(set, recipe.root);
 }
 
 // The field that names what is missing, and how to get it; nothing if all is there.
