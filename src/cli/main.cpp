@@ -5,8 +5,8 @@
 // Beside other work on the same cores a training step, which is hundreds of short parallel loops, then takes
 // many times as long: with two busy loops beside it a run of two threads took 20 to 34 s, and 4.5 s with this
 // shorter spin; alone it is about 5 % slower. OpenMP reads its settings before `main`, so they are set here,
-// unless the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT. And it keeps what torch's groups log about an error
-// from standing before the program's own sentence: that too is set before `main` (by glog, or in torch itself).
+// unless the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT. The same goes for what torch's groups log about
+// an error: it would stand before the program's own sentence.
 #include <sadam/version.h>
 #include <unistd.h>
 
