@@ -49,7 +49,7 @@ test: deps ## build and run all tests, then a few seconds of fuzzing
 	@$(call configure,release)
 	@$(call build,release)
 	@# Some tests wait most of the time: the fuzzers are built meanwhile.
-	@(if $(has_clang); then $(call fuzzers,2,-O0); fi) > build/fuzzers.log 2>&1 & renice -n 19 $$! > /dev/null 2>&1; \
+	@(if $(has_clang); then $(call fuzzers,1,-O0); fi) > build/fuzzers.log 2>&1 & renice -n 19 $$! > /dev/null 2>&1; \
 	  trap 'kill $$! 2> /dev/null; exit 130' INT TERM; \
 	  ctest --preset release --parallel $(TESTS); status=$$?; \
 	  wait $$! || { cat build/fuzzers.log; exit 1; }; exit $$status

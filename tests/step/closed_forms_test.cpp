@@ -1,5 +1,5 @@
 // ρ of functions whose ρ is known on paper.
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <gtest/gtest.h>
 

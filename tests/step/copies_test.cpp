@@ -1,7 +1,7 @@
 #include "step/copies.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "support/models.h"
 

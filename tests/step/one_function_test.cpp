@@ -1,6 +1,6 @@
 // What the first step that probes finds out about the loss.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "step/engine.h"
 #include "support/models.h"

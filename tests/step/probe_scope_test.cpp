@@ -1,7 +1,7 @@
 #include "step/probe_scope.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <stdexcept>
