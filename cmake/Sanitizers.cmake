@@ -9,8 +9,9 @@ set(sadam_sanitizers -fsanitize=address,undefined)
 # text for every instruction set, so the plain one and AVX2 will do, and tests of others are left out.
 function(sadam_sanitize kernels)
   get_target_property(sources ${kernels} SOURCES)
-  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
   add_library(${kernels}_sanitized OBJECT EXCLUDE_FROM_ALL ${sources})
+  target_include_directories(${kernels}_sanitized PRIVATE ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
   target_compile_options(${kernels}_sanitized PRIVATE ${sadam_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer
                                                       -O1 -g1 -ffp-contract=off)
   target_compile_definitions(${kernels}_sanitized PRIVATE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3|HWY_AVX3_DL)")

@@ -1,6 +1,7 @@
 // A probe along the step Adam is about to take.
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/adam_probe.cpp"
+#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

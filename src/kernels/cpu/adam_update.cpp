@@ -1,6 +1,7 @@
 // The fused AdamW update.
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/adam_update.cpp"
+#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

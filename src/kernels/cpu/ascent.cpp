@@ -1,6 +1,7 @@
 // The way uphill: its length, and the move along it.
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/ascent.cpp"
+#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,6 +1,7 @@
 // How many elements are NaN or infinite: those whose exponent bits are all ones.
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/count_non_finite.cpp"
+#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,6 +1,7 @@
 // ⟨g, scale·z⟩, with z made on the way.
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/dot.cpp"
+#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,6 +1,7 @@
 // The Prox-SGD update: a heavy-ball step, then the soft threshold.
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/prox_sgd_update.cpp"
+#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

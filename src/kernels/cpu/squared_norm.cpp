@@ -2,8 +2,9 @@
 //
 // A pair of normals has z₀² + z₁² = −2 ln u, so a whole tile needs its blocks of radius words only, and Σ ln
 // u = ln Π u needs one logarithm where there were thousands.
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/squared_norm.cpp"
+#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,6 +1,7 @@
 // Fake quantization of a tensor: a pass for max|x|, and a pass for the rounding.
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nn/kernels/fake_quantize.cpp"
+#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,6 +1,7 @@
 // A 2×2 max-pool with ReLU over images whose channels lie together: the lanes of a vector are channels.
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nn/kernels/pool_relu.cpp"
+#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
