@@ -91,6 +91,11 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   return bytes;
 }
 
+std::string read_text(const std::filesystem::path& path) {
+  const auto bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   const auto folder_path = folder_of(path);
   // Opened first: once the file has its name, only the last sync can still fail.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@ namespace sadam::base {
 /// All bytes of a file or pipe. Throws an Error that names it: "cannot open data/x.bin: No such file or
 /// directory."
 std::vector<std::byte> read_file(const std::filesystem::path& path);
+std::string read_text(const std::filesystem::path& path);
 
 /// Writes a file that is there whole or not at all, also after a crash: to a temporary name beside it,
 /// synced, renamed, the folder synced. If anything fails, an earlier file of that name is untouched, the

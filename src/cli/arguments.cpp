@@ -11,11 +11,7 @@
 
 namespace sadam::cli {
 
-std::string RecipeOptions::read() const {
-  if (file.empty()) return "";
-  const auto bytes = base::read_file(file);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+std::string RecipeOptions::read() const { return file.empty() ? "" : base::read_text(file); }
 
 std::optional<RankOptions> launched_rank() {
   auto options = RankOptions::from_environment();

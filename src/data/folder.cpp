@@ -130,9 +130,9 @@ bool is_plain_name(std::string_view name) {
 // What `read` makes of a text file, whose name goes before the sentence of an Error.
 template <class Read>
 auto read_list(const std::filesystem::path& path, Read read) {
-  const auto bytes = base::read_file(path);
+  const auto text = base::read_text(path);
   try {
-    return read(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    return read(text);
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", path.string(), error.what()));
   }

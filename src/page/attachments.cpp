@@ -38,11 +38,6 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-std::string read_text(const fs::path& path) {
-  const auto bytes = base::read_file(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 std::vector<fs::path> files_below(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code problem;
@@ -75,7 +70,7 @@ class Collector {
     }
     std::string text;
     try {
-      text = read_text(file);
+      text = base::read_text(file);
     } catch (const Error& error) {
       leave_out(is_sheet, id, error.what());
       return;

@@ -68,9 +68,7 @@ Json pairs_json(const std::vector<std::pair<std::string, std::string>>& pairs) {
 std::vector<std::pair<std::string, std::string>> environment_of(const train::RunPaths& paths) {
   std::vector<std::pair<std::string, std::string>> list;
   try {
-    const auto bytes = base::read_file(paths.recipe());
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    for (const auto& entry : train::read_entries(text, paths.recipe().string())) {
+    for (const auto& entry : train::read_entries(base::read_text(paths.recipe()), paths.recipe().string())) {
       if (entry.table != "run" || entry.opens_table) continue;
       if (const auto* const words = std::get_if<std::string>(&entry.value))
         list.emplace_back(entry.key, *words);

@@ -184,8 +184,7 @@ std::vector<std::vector<std::string>> csv_records(std::string_view text, std::si
 }
 
 std::vector<RunSummary> read_runs_csv(const std::filesystem::path& path) {
-  const auto bytes = base::read_file(path);
-  return runs_in_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+  return runs_in_csv(base::read_text(path), path.string());
 }
 
 }  // namespace sadam::report

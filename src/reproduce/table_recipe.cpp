@@ -329,9 +329,7 @@ TableRecipe find_table(const std::string& name_or_path) {
   if (path.extension() != ".toml")
     throw UsageError(
         fmt::format("there is no table '{}'{}", name_or_path, base::suggestion(name_or_path, names)));
-  const auto bytes = base::read_file(path);
-  return read_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.stem().string(),
-                    name_or_path);
+  return read_table(base::read_text(path), path.stem().string(), name_or_path);
 }
 
 }  // namespace sadam::reproduce

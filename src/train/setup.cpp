@@ -292,8 +292,7 @@ void change_recipe(const RunFolder& folder, Recipe wanted, DataSets& data) {
     check_batches(wanted, static_cast<std::int64_t>(images->size()),
                   static_cast<std::int64_t>(images->pixels()));
   }
-  const auto bytes = base::read_file(paths.recipe());
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto text = base::read_text(paths.recipe());
   const auto where_it_ran = text.substr(std::min(text.find(kWhereItRan), text.size()));
   base::write_file_atomically(paths.recipe(), fmt::format("{}{}", to_toml(wanted), where_it_ran));
 }
