@@ -119,6 +119,11 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(' ');
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
 std::string nearest(std::string_view name, std::span<const std::string> valid) {
   const auto best = all_nearest(name, valid);
   return best.empty() ? "" : best.front();

@@ -15,6 +15,9 @@ std::string in_quotes(std::string_view text);
 /// name from outside can neither break a table nor drive the terminal.
 std::string printable(std::string_view text);
 
+/// Without the spaces at its ends.
+std::string_view trimmed(std::string_view text);
+
 /// The valid name nearest to `name` by edit distance (a swap of neighbours counts as one edit; case is
 /// ignored), else one that is short for it or that it is short for ("eval" and "evaluate"), or "" if none is
 /// near enough to be worth suggesting.

@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 #include <sadam/error.h>
 
+#include "base/file.h"
 #include "base/quantities.h"
 #include "base/statistics.h"
 #include "base/text.h"
@@ -48,9 +49,7 @@ train::Recipe without_seed(train::Recipe recipe) {
     return recipe;
   }
   try {
-    train::RecipeSource source;
-    source.add_file(file);
-    auto controlled = source.resolve();
+    auto controlled = train::recipe_in(base::read_text(file), file.string());
     // Nobody can control a control, so this goes no deeper.
     controlled.control = {};
     control.run = train::to_toml(without_seed(std::move(controlled)));

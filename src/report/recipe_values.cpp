@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "nn/model.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 
@@ -15,22 +16,7 @@ Cell cell_of(std::int64_t number) { return Cell::count(number); }
 Cell cell_of(double number) { return {number, fmt::format("{}", number)}; }
 Cell cell_of(bool truth) { return {truth, truth ? "true" : "false"}; }
 
-/// What the optimizer would be if nothing but its name and preset were given.
-train::Recipe plain_optimizer(const train::Recipe& recipe) {
-  train::Recipe plain;
-  plain.optimizer.name = recipe.optimizer.name;
-  plain.optimizer.preset = recipe.optimizer.preset;
-  plain.control.kind = recipe.control.kind;  // decides which fields count
-  train::fill_in_preset(plain.optimizer);
-  return plain;
-}
-
 }  // namespace
-
-bool field_applies(const train::Recipe& recipe, std::string_view name) {
-  const auto* const row = train::find_row(name);
-  return row == nullptr || row->applies_to(recipe);
-}
 
 std::vector<RecipeValue> recipe_values(const train::Recipe& recipe) {
   auto copy = recipe;  // the table of fields points into a recipe that may be written to
@@ -38,7 +24,7 @@ std::vector<RecipeValue> recipe_values(const train::Recipe& recipe) {
   for (const auto& row : train::field_table()) {
     auto& value = values.emplace_back();
     value.name = row.name();
-    if (field_applies(recipe, value.name))
+    if (row.applies_to(recipe))
       value.cell = std::visit([](const auto* field) { return cell_of(*field); }, row.slot(copy));
   }
   return values;
@@ -46,7 +32,7 @@ std::vector<RecipeValue> recipe_values(const train::Recipe& recipe) {
 
 std::string short_model(const train::Recipe& recipe) {
   auto text = recipe.model.name;
-  if (field_applies(recipe, "model.bits")) text += fmt::format(" {}-bit", recipe.model.bits);
+  if (recipe.model.name == name_of(nn::Model::qatnet)) text += fmt::format(" {}-bit", recipe.model.bits);
   return text;
 }
 
@@ -62,7 +48,8 @@ std::string short_optimizer(const train::Recipe& recipe) {
   if (control == train::Control::constant) text += fmt::format(" {}", recipe.control.brake);
   if (recipe.schedule.name != "constant") text += ' ' + recipe.schedule.name;
 
-  auto plain = plain_optimizer(recipe);
+  auto plain = recipe;
+  plain.optimizer = train::plain_optimizer(optimizer);
   plain.optimizer.probes = optimizer.probes;
   const auto before = recipe_values(plain);
   const auto now = recipe_values(recipe);

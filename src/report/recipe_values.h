@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "report/text_table.h"
@@ -17,9 +16,6 @@ struct RecipeValue {
 
 /// Every field, in the order in which they are written.
 std::vector<RecipeValue> recipe_values(const train::Recipe& recipe);
-
-/// Whether a field decides anything in such a run.
-bool field_applies(const train::Recipe& recipe, std::string_view name);
 
 /// "qatnet 2-bit", "resnet18".
 std::string short_model(const train::Recipe& recipe);

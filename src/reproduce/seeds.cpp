@@ -31,9 +31,9 @@ constexpr std::size_t kMostSeeds = 1000;
 // "7" or "1-3".
 void add_seeds_in(std::string_view text, std::string_view where, std::vector<std::int64_t>& seeds) {
   const auto dash = text.find('-', 1);  // one at the front is a sign
-  const auto first = seed_in(without_spaces(text.substr(0, dash)), where);
+  const auto first = seed_in(base::trimmed(text.substr(0, dash)), where);
   const auto last =
-      dash == std::string_view::npos ? first : seed_in(without_spaces(text.substr(dash + 1)), where);
+      dash == std::string_view::npos ? first : seed_in(base::trimmed(text.substr(dash + 1)), where);
   if (last < first)
     throw UsageError(fmt::format("{}: the range {} ends before it begins; write the smaller seed first.",
                                  where, base::in_quotes(text)));
@@ -47,16 +47,11 @@ void add_seeds_in(std::string_view text, std::string_view where, std::vector<std
 
 }  // namespace
 
-std::string_view without_spaces(std::string_view text) {
-  const auto first = text.find_first_not_of(' ');
-  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 std::vector<std::int64_t> seeds_in(std::string_view text, std::string_view where) {
   std::vector<std::int64_t> seeds;
   for (;;) {
     const auto comma = text.find(',');
-    add_seeds_in(without_spaces(text.substr(0, comma)), where, seeds);
+    add_seeds_in(base::trimmed(text.substr(0, comma)), where, seeds);
     if (comma == std::string_view::npos) return seeds;
     text.remove_prefix(comma + 1);
   }
@@ -72,7 +67,7 @@ void check_seeds(const std::vector<std::int64_t>& seeds, const std::string& wher
 }
 
 std::string_view field_of(std::string_view assignment) {
-  return without_spaces(assignment.substr(0, assignment.find('=')));
+  return base::trimmed(assignment.substr(0, assignment.find('=')));
 }
 
 bool sets_seed(std::string_view assignment) { return field_of(assignment) == "seed"; }

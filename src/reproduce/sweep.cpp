@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/usage_error.h"
-#include "train/recipe/check.h"
 #include "train/recipe/short_name.h"
 #include "train/recipe/source.h"
 #include "train/recipe/toml.h"
@@ -76,16 +75,6 @@ SweptField listed_field(const std::string& name, const toml::node& node, const s
 
 // ---- the file's [sweep] -----------------------------------------------------------------------------------
 
-// Refuses what is no field, with the nearest that is one.
-void check_field_name(const std::string& name, const std::string& where) {
-  train::Entry entry;
-  const auto dot = name.find('.');
-  if (dot != std::string::npos) entry.table = name.substr(0, dot);
-  entry.key = dot == std::string::npos ? name : name.substr(dot + 1);
-  entry.where = where;
-  train::checked_row(entry);
-}
-
 std::vector<SweptField> fields_of_text(const std::string& text, const std::string& file) {
   const auto root = train::parse_toml(text, file);
   const auto* const found = root.get(kTable);
@@ -103,7 +92,7 @@ std::vector<SweptField> fields_of_text(const std::string& text, const std::strin
   std::vector<std::pair<toml::source_position, SweptField>> fields;
   const auto add = [&](const std::string& name, const toml::node& node) {
     const auto where = place(node);
-    check_field_name(name, where);
+    train::checked_row(train::entry_about(name, where));  // refuses what is no field
     const auto* const range = node.as_string();
     fields.emplace_back(node.source().begin, name == "seed" && range != nullptr
                                                  ? seeds_field(range->get(), where)
@@ -146,7 +135,7 @@ std::optional<SweptField> field_in_brackets(const std::string& name, std::string
 
 std::string_view value_of_set(std::string_view assignment) {
   const auto equals = assignment.find('=');
-  return equals == std::string_view::npos ? "" : without_spaces(assignment.substr(equals + 1));
+  return equals == std::string_view::npos ? "" : base::trimmed(assignment.substr(equals + 1));
 }
 
 // Several values of one field; nothing if it is one.
@@ -162,7 +151,7 @@ std::optional<SweptField> field_of_set(const FieldRow& row, std::string_view val
   SweptField field{name, {}};
   for (auto rest = value;;) {
     const auto comma = rest.find(',');
-    const auto one = without_spaces(rest.substr(0, comma));
+    const auto one = base::trimmed(rest.substr(0, comma));
     if (one.empty())
       throw UsageError(
           fmt::format("{}: there is nothing between two commas, or at an end, of {}; write a "

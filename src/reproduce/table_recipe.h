@@ -106,9 +106,6 @@ std::vector<std::int64_t> seeds_in(std::string_view text, std::string_view where
 /// there twice.
 void check_seeds(const std::vector<std::int64_t>& seeds, const std::string& where);
 
-/// Without those at its ends.
-std::string_view without_spaces(std::string_view text);
-
 /// The field of a change to a recipe: "seed" of "seed = 3".
 std::string_view field_of(std::string_view assignment);
 

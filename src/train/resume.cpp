@@ -17,14 +17,8 @@
 namespace sadam::train {
 namespace {
 
-Recipe recipe_in(const Position& position) {
-  RecipeSource source;
-  source.add_text(position.recipe, "its recipe");
-  return source.resolve();
-}
-
 void check_recipe(const RunPaths& paths, const Recipe& recipe, const Position& position) {
-  auto made_with = recipe_in(position);
+  auto made_with = recipe_in(position.recipe, "its recipe");
   made_with.train.epochs = recipe.train.epochs;  // may be another, within limits
   auto found = differences(made_with, recipe);
   // A folder of images may be moved: what it holds is looked at when it is opened.
@@ -133,7 +127,7 @@ SavedRun read_best_checkpoint(const RunPaths& paths, const Recipe& recipe) {
 }
 
 void check_epochs(const Position& position, const Recipe& recipe) {
-  const auto before = recipe_in(position).train.epochs;
+  const auto before = recipe_in(position.recipe, "its recipe").train.epochs;
   const auto wanted = recipe.train.epochs;
   if (wanted == before) return;
   const auto refuse = [&](const std::string& why) {

@@ -123,9 +123,7 @@ std::optional<Recipe> exported_recipe(const std::filesystem::path& path) {
   try {
     // It would be read as the default recipe, which nobody wrote down.
     if (stored->second.find_first_not_of(" \t\r\n") == std::string::npos) throw UsageError("it is empty.");
-    RecipeSource source;
-    source.add_text(stored->second, kRecipeKey);
-    return source.resolve();
+    return recipe_in(stored->second, kRecipeKey);
   } catch (const UsageError& error) {
     std::string reason = error.what();
     if (reason.ends_with('.')) reason.pop_back();

@@ -429,15 +429,14 @@ Outcome continue_run(const RunFolder& folder, const RunOptions& options) {
 Outcome help_with_run(Team& team, const RunOptions& options) {
   auto work = team.wait_for_work();
   if (!work) return Outcome::was_finished;
-  RecipeSource source;
-  source.add_text(work->recipe, "the recipe of rank 0");
+  const auto recipe = recipe_in(work->recipe, "the recipe of rank 0");
   std::optional<SavedRun> saved;
   if (!work->checkpoint.empty())
     saved = SavedRun{"the checkpoint of rank 0", std::move(work->checkpoint), {}, {}};
   Progress unseen(nobody(), {.style = ProgressStyle::quiet});
   const ShownWarnings warnings(unseen);  // rank 0 shows them
   return within_memory([&] {
-    Run run(nullptr, options, team, source.resolve(), std::move(saved), {});
+    Run run(nullptr, options, team, recipe, std::move(saved), {});
     return run.go();
   });
 }

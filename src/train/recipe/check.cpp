@@ -1,15 +1,16 @@
-#include "train/recipe/check.h"
-
+// What a recipe may say: names, types and ranges, one by one and together.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <system_error>
+#include <utility>
 
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "kernels/lgi.h"
+#include "train/recipe/fields.h"
 
 namespace sadam::train {
 namespace {
@@ -55,6 +56,16 @@ bool is_table(std::string_view name) {
                         : base::suggestion(entry.key, keys);
   refuse(entry, fmt::format("'{}' has no field {}{}", entry.table, base::in_quotes(entry.key), hint));
 }
+
+struct DescribeValue {
+  std::string operator()(const std::string& text) const {
+    return fmt::format("the text {}", base::in_quotes(text));
+  }
+  std::string operator()(std::int64_t integer) const { return fmt::format("the integer {}", integer); }
+  std::string operator()(double number) const { return fmt::format("the number {}", number); }
+  std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+  std::string operator()(const OtherValue& value) const { return value.kind; }
+};
 
 /// One field's value on its way into the recipe.
 class Assignment {
@@ -135,7 +146,8 @@ class Assignment {
   }
 
   [[noreturn]] void refuse_type(std::string_view wanted) const {
-    refuse(entry_, fmt::format("{} is {}; it must be {}", row_.name(), describe(entry_.value), wanted));
+    refuse(entry_, fmt::format("{} is {}; it must be {}", row_.name(),
+                               std::visit(DescribeValue{}, entry_.value), wanted));
   }
 
   [[noreturn]] void refuse_value(std::string_view given) const {
@@ -181,6 +193,15 @@ void check_control(const Recipe& recipe, bool brake_given) {
 }
 
 }  // namespace
+
+Entry entry_about(std::string_view field, std::string where) {
+  const auto dot = field.find('.');
+  Entry entry;
+  if (dot != std::string_view::npos) entry.table = field.substr(0, dot);
+  entry.key = dot == std::string_view::npos ? field : field.substr(dot + 1);
+  entry.where = std::move(where);
+  return entry;
+}
 
 const FieldRow* checked_row(const Entry& entry) {
   const auto& outer = entry.table.empty() ? entry.key : entry.table;

@@ -68,6 +68,42 @@ std::vector<std::string> fields_with_key(std::string_view key);
 /// "2 to 8", "above 0", "a, b or c", "any text", "true or false".
 std::string describe(const Allowed& allowed);
 
+// ---- what a text says about fields, each with the place where it says so; check.cpp -----------------------
+
+/// A value that no field can have: an array, a date, a table within a table.
+struct OtherValue {
+  std::string kind;  ///< "an array"
+};
+
+using Value = std::variant<std::string, std::int64_t, double, bool, OtherValue>;
+
+struct Entry {
+  std::string table;  ///< "" outside all tables
+  std::string key;
+  Value value;
+  std::string where;         ///< "table1.toml:12", for messages
+  bool opens_table = false;  ///< it is about the table itself, and the value says what kind of thing that is
+};
+
+/// What an entry that opens a table holds, if it is one and no array of them.
+inline constexpr std::string_view kTableKind = "a table";
+
+/// Without its value yet: about "optimizer.probes", "seed".
+Entry entry_about(std::string_view field, std::string where);
+
+/// The row that an entry is about; null if it opens a table. Throws a UsageError for what is no field and no
+/// table.
+const FieldRow* checked_row(const Entry& entry);
+
+/// Puts the entry's value where the row says. Throws a UsageError for a wrong type and a value out of range.
+void assign(const FieldRow& row, const Entry& entry, Recipe& recipe);
+
+/// Throws a UsageError for fields that contradict each other, and for a control that would change nothing.
+/// `brake_given`: whether control.brake is what somebody wrote, and not its default.
+void check_together(const Recipe& recipe, bool brake_given);
+
+// ---- recipes as text --------------------------------------------------------------------------------------
+
 /// As TOML; numbers so that they read back to the same value.
 std::string to_toml(const Slot& slot);
 

@@ -58,15 +58,6 @@ struct ShortValue {
   std::string operator()(const bool* truth) const { return *truth ? "true" : "false"; }
 };
 
-// What the fields of an optimizer are when only its name and its preset are given.
-OptimizerRecipe plain_optimizer(const OptimizerRecipe& optimizer) {
-  OptimizerRecipe plain;
-  plain.name = optimizer.name;
-  plain.preset = optimizer.preset;
-  fill_in_preset(plain);
-  return plain;
-}
-
 // What the name of a recipe need not say: the defaults, or the file.
 Recipe unsaid(const Recipe& recipe, const NamedRecipe* base) {
   auto result = base != nullptr ? base->recipe : Recipe();

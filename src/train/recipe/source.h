@@ -2,9 +2,9 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/recipe/fields.h"
 #include "train/recipe/recipe.h"
@@ -15,11 +15,6 @@ namespace sadam::train {
 /// TOML tables laid over one another; what comes later wins.
 class RecipeSource {
  public:
-  RecipeSource();
-  RecipeSource(const RecipeSource&);
-  RecipeSource& operator=(const RecipeSource&);
-  ~RecipeSource();
-
   /// `origin` names the text in messages, with the line: "table1.toml:12: …".
   void add_text(std::string_view toml, std::string_view origin);
   void add_file(const std::filesystem::path& path);
@@ -38,16 +33,20 @@ class RecipeSource {
   std::string where(std::string_view field) const;
 
  private:
-  struct Layers;
-  std::unique_ptr<Layers> layers_;
+  bool ignores(const Entry& entry) const;
+
+  std::vector<Entry> entries_;  ///< in the order in which they came: later ones win
+  std::vector<std::string> ignored_{"run"};
 };
+
+/// A recipe that is one text.
+Recipe recipe_in(std::string_view text, std::string_view origin);
 
 /// The recipe of a run that was begun, from its folder. Throws an Error for a run.toml that is not there,
 /// empty or no TOML, and a UsageError for one with a field or value that this program does not know.
 Recipe recipe_of(const RunPaths& paths);
 
-/// Starts from `name` and `preset`, which are valid: what an optimizer's fields are before any of them is
-/// given.
-void fill_in_preset(OptimizerRecipe& optimizer);
+/// What an optimizer's fields are when only its name and its preset, which are valid, are given.
+OptimizerRecipe plain_optimizer(const OptimizerRecipe& optimizer);
 
 }  // namespace sadam::train

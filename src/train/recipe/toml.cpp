@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/text.h"
 #include "base/usage_error.h"
 
 namespace sadam::train {
@@ -239,19 +238,7 @@ class Flattener {
   std::vector<std::pair<toml::source_index, Entry>> found_;
 };
 
-struct DescribeValue {
-  std::string operator()(const std::string& text) const {
-    return fmt::format("the text {}", base::in_quotes(text));
-  }
-  std::string operator()(std::int64_t integer) const { return fmt::format("the integer {}", integer); }
-  std::string operator()(double number) const { return fmt::format("the number {}", number); }
-  std::string operator()(bool flag) const { return flag ? "true" : "false"; }
-  std::string operator()(const OtherValue& value) const { return value.kind; }
-};
-
 }  // namespace
-
-std::string describe(const Value& value) { return std::visit(DescribeValue{}, value); }
 
 std::vector<Entry> read_entries(std::string_view toml, std::string_view origin) {
   const auto root = parse_toml(toml, origin);
