@@ -139,7 +139,7 @@ Json Shelf::run_json(const LiveRun& live, bool with_details) const {
   auto title = place.title;
   if (title.empty() && recipe != nullptr) title = recipe->title;
   return {{"id", live.id()},
-          {"state", to_string(run.state)},
+          {"state", name_of(run.state)},
           {"problem", run.problem},
           {"title", title.empty() ? live.id() : title},
           {"optimizer", recipe == nullptr ? "" : report::short_optimizer(*recipe)},

@@ -30,12 +30,12 @@ using reproduce::Plan;
 // "sadam-k2", "sadam-k2.matched", "adamw.cosine": as the folders are named.
 std::string row_key(const reproduce::TableRecipe& table, const Group& group) {
   const auto& key = key_of(table, group);
-  return group.control == Control::none ? key : fmt::format("{}.{}", key, to_string(group.control));
+  return group.control == Control::none ? key : fmt::format("{}.{}", key, name_of(group.control));
 }
 
 std::string row_title(const reproduce::TableRecipe& table, const Group& group) {
   const bool below = group.control == Control::matched || group.control == Control::shuffled;
-  return below ? fmt::format("{}, {}", table.rows[group.row].title, to_string(group.control))
+  return below ? fmt::format("{}, {}", table.rows[group.row].title, name_of(group.control))
                : title_of(table, group);
 }
 

@@ -191,7 +191,7 @@ std::string to_json(const Comparison& comparison) {
                    {"seeds", seeds_of(entrant)},
                    {"runs", Json::array()}};
     for (const auto& run : entrant.runs)
-      object["runs"].push_back({{"folder", run.folder.string()}, {"state", to_string(run.state)}});
+      object["runs"].push_back({{"folder", run.folder.string()}, {"state", name_of(run.state)}});
     auto& recipe = object["recipe"] = Json::object();
     for (const auto& difference : comparison.differences)
       recipe[difference.field] = json_value(difference.cells[i].value);

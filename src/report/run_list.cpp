@@ -58,7 +58,7 @@ Cell state_cell(const RunSummary& run) {
                     : run.state == RunState::running ? base::Tone::strong
                     : run.state == RunState::stopped ? base::Tone::notice
                                                      : base::Tone::bad;
-  return Cell(std::string(to_string(run.state))).in(tone);
+  return Cell(name_of(run.state)).in(tone);
 }
 
 Cell trend_cell(const RunSummary& run) {

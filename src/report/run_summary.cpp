@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -121,24 +120,6 @@ Part counted_of(std::int64_t train::StepCounts::*count, std::int64_t train::Step
 }
 
 }  // namespace
-
-std::string_view to_string(RunState state) {
-  switch (state) {
-    case RunState::finished:
-      return "finished";
-    case RunState::running:
-      return "running";
-    case RunState::stopped:
-      return "stopped";
-    case RunState::stuck:
-      return "stuck";
-    case RunState::unknown:
-      return "unknown";
-    case RunState::damaged:
-      return "damaged";
-  }
-  throw std::logic_error("a state that runs cannot have");
-}
 
 void RunTotals::add(const train::Event& event) {
   if (const auto* const step = std::get_if<train::StepEvent>(&event)) {

@@ -8,21 +8,26 @@
 #include <string_view>
 #include <vector>
 
+#include "step/option_names.h"
 #include "train/recipe/recipe.h"
 #include "train/record/events.h"
 #include "train/record/run_folder.h"
 
 namespace sadam::report {
 
-enum class RunState {
-  finished,  ///< the last epoch of the recipe is done
-  running,   ///< a process holds the folder
-  stopped,   ///< neither: it can be resumed
-  stuck,     ///< neither, and it cannot be resumed; what it came to is known
-  unknown,   ///< its recipe has a field or a value that this program does not know
-  damaged,   ///< its recipe or its events cannot be read, or events are missing that the checkpoint knows of
-};
-std::string_view to_string(RunState state);
+// clang-format off
+#define SADAM_RUN_STATES(VALUE)                                                                              \
+  VALUE(finished, "the last epoch of the recipe is done")                                                    \
+  VALUE(running, "a process holds the folder")                                                               \
+  VALUE(stopped, "neither: it can be resumed")                                                               \
+  VALUE(stuck, "neither, and it cannot be resumed; what it came to is known")                                \
+  VALUE(unknown, "its recipe has a field or a value that this program does not know")                        \
+  VALUE(damaged, "its recipe or events cannot be read, or events that the checkpoint knows of are missing")
+// clang-format on
+
+enum class RunState { SADAM_RUN_STATES(SADAM_ENUMERATOR) };
+SADAM_FAMILY(RunState, SADAM_RUN_STATES)
+
 /// Whether its recipe and its events could not be read.
 inline bool is_unread(RunState state) { return state == RunState::unknown || state == RunState::damaged; }
 

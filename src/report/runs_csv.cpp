@@ -105,10 +105,9 @@ class Record {
   std::map<std::string, std::string> values_;
 };
 
-RunState state_named(const Record& record) {
-  for (const auto state : {RunState::finished, RunState::running, RunState::stopped, RunState::stuck,
-                           RunState::unknown, RunState::damaged})
-    if (record.text("state") == to_string(state)) return state;
+RunState state_of(const Record& record) {
+  for (const auto& state : names_of(RunState{}))
+    if (record.text("state") == state.name) return state.value;
   throw Error(fmt::format("{}: '{}' is no state of a run: give a file that 'sadam runs --csv' wrote.",
                           record.place(), record.text("state")));
 }
@@ -117,7 +116,7 @@ RunSummary run_of(const Record& record) {
   RunSummary run;
   run.name = record.text("name");
   run.folder = record.text("folder");
-  run.state = state_named(record);
+  run.state = state_of(record);
   if (!is_unread(run.state)) run.recipe = record.recipe();
   run.steps = record.count("steps");
   run.epochs_done = record.count("epochs");

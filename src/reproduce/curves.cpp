@@ -200,7 +200,7 @@ report::TextTable to_points(const Figure& figure, const Curves& curves) {
     for (const auto& point : curve.points) {
       std::vector<Cell> row = {
           Cell(figure.recipe.key),    Cell(table.columns[curve.column].key),
-          Cell(key_of(table, curve)), Cell(to_string(curve.control)),
+          Cell(key_of(table, curve)), Cell(name_of(curve.control)),
           Cell::count(point.epoch),   Cell::count(static_cast<std::int64_t>(point.seeds))};
       for (const auto& measure : kMeasures) {
         const auto& values = point.*measure.values;

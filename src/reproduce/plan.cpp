@@ -121,7 +121,7 @@ train::Recipe control_recipe(Control control, const train::Recipe& row, const st
   } else {
     // Without the correction the first steps are three times as long, which has nothing to do with a brake.
     recipe.optimizer.bias_correction = row.optimizer.bias_correction;
-    recipe.control.kind = to_string(control);
+    recipe.control.kind = name_of(control);
     recipe.control.run = run.string();
   }
   return recipe;
@@ -163,7 +163,7 @@ void add_cell(Plan& plan, const Request& request, const std::filesystem::path& f
     if (!wants(request, control)) continue;
     run.control = control;
     run.recipe = control_recipe(control, controlled.recipe, controlled.folder);
-    run.folder = folder / fmt::format("{}.{}", row.key, to_string(control)) / seed;
+    run.folder = folder / fmt::format("{}.{}", row.key, name_of(control)) / seed;
     plan.runs.push_back(run);
   }
 }
@@ -224,30 +224,15 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
 
 }  // namespace
 
-std::vector<Control> all_controls() { return {Control::matched, Control::shuffled, Control::cosine}; }
-
 Control control_named(const std::string& name) {
   std::vector<std::string> names;
-  for (const auto control : all_controls()) {
-    names.push_back(to_string(control));
-    if (names.back() == name) return control;
+  for (const auto& control : names_of(Control{})) {
+    if (control.value == Control::none) continue;
+    if (control.name == name) return control.value;
+    names.emplace_back(control.name);
   }
   throw UsageError(fmt::format("--controls {}: there is no such control{}", base::in_quotes(name),
                                base::suggestion(name, names)));
-}
-
-std::string to_string(Control control) {
-  switch (control) {
-    case Control::matched:
-      return "matched";
-    case Control::shuffled:
-      return "shuffled";
-    case Control::cosine:
-      return "cosine";
-    case Control::none:
-      return "none";
-  }
-  throw Error("a run has a control of no kind.");
 }
 
 std::string PlannedRun::cell(const TableRecipe& table) const {
@@ -258,7 +243,7 @@ std::string PlannedRun::cell(const TableRecipe& table) const {
 
 std::string PlannedRun::label(const TableRecipe& table) const {
   if (table.columns[column].key.empty()) return folder.filename().string();
-  const auto of = control == Control::none ? "" : fmt::format(" {}", to_string(control));
+  const auto of = control == Control::none ? "" : fmt::format(" {}", name_of(control));
   return fmt::format("{}{}, seed {}", cell(table), of, seed);
 }
 

@@ -10,6 +10,7 @@
 
 #include "report/run_summary.h"
 #include "reproduce/table_recipe.h"
+#include "step/option_names.h"
 #include "train/recipe/recipe.h"
 
 namespace sadam::train {
@@ -19,22 +20,24 @@ class RecipeSource;
 namespace sadam::reproduce {
 
 /// What is left of S-Adam's effect when the brake no longer answers to the loss.
-enum class Control {
-  none,      ///< the row itself
-  matched,   ///< AdamW × the mean brake of the row's run with the same seed
-  shuffled,  ///< AdamW × that run's brakes in random order
-  cosine,    ///< AdamW, the learning rate falling to 0; one for all rows
-};
-std::string to_string(Control control);
-/// matched, shuffled and cosine.
-std::vector<Control> all_controls();
+// clang-format off
+#define SADAM_TABLE_CONTROLS(VALUE)                                                                          \
+  VALUE(none, "the row itself")                                                                              \
+  VALUE(matched, "AdamW × the mean brake of the row's run with the same seed")                               \
+  VALUE(shuffled, "AdamW × that run's brakes in random order")                                               \
+  VALUE(cosine, "AdamW, the learning rate falling to 0; one for all rows")
+// clang-format on
+
+enum class Control { SADAM_TABLE_CONTROLS(SADAM_ENUMERATOR) };
+SADAM_FAMILY(Control, SADAM_TABLE_CONTROLS)
+
 /// As typed: "matched", "cosine". Throws a UsageError with the nearest name.
 Control control_named(const std::string& name);
 
 /// What the command line asks for.
 struct Request {
   bool quick = false;
-  std::vector<Control> controls = all_controls();
+  std::vector<Control> controls = {Control::matched, Control::shuffled, Control::cosine};
   std::optional<std::int64_t> epochs;
   std::vector<std::int64_t> seeds;  ///< empty: the table's own
   /// "cifar100", "adamw" or "cifar100/sadam-k2": a column, a row, or both; several add up; empty: everything.

@@ -151,7 +151,7 @@ FlatRow flat_row(const Plan& plan, const Group& group, std::optional<double> tar
   row.add("table", plan.name);
   row.add("column", table.columns[group.column].key);
   row.add("method", key_of(table, group));
-  row.add("control", to_string(group.control));
+  row.add("control", name_of(group.control));
   row.add_count("seeds", static_cast<std::int64_t>(result.seeds));
   row.add_truth("finished", result.finished);
   row.add_number("paper_best", result.paper_best);

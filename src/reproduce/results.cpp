@@ -140,7 +140,7 @@ const std::string& key_of(const TableRecipe& table, const Group& group) {
 
 std::string title_of(const TableRecipe& table, const Group& group) {
   if (group.control == Control::none) return table.rows[group.row].title;
-  return group.control == Control::cosine ? "AdamW, cosine schedule" : to_string(group.control);
+  return group.control == Control::cosine ? "AdamW, cosine schedule" : name_of(group.control);
 }
 
 std::optional<double> convergence_target(const TableRecipe& table, const std::vector<Group>& groups,

@@ -123,7 +123,7 @@ TEST(Plan, EverySAdamRowHasItsControlsAfterItAndEachColumnOneCosine) {
     const auto& run = plan.runs[i];
     if (run.control != Control::matched && run.control != Control::shuffled) continue;
     EXPECT_EQ(run.recipe.optimizer.name, "adamw");
-    EXPECT_EQ(run.recipe.control.kind, to_string(run.control));
+    EXPECT_EQ(run.recipe.control.kind, name_of(run.control));
     const auto* const controlled = find_run(plan, run.recipe.control.run);
     ASSERT_NE(controlled, nullptr) << run.recipe.control.run;
     EXPECT_LT(controlled, &run);
