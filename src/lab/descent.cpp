@@ -180,14 +180,18 @@ std::vector<Descent> descend(const Landscape& f, const Point& start, std::int64_
         {place, [&f, &place](const train::TensorBatch&) { return f.loss(place->w); }, {}}, recipe,
         brakes_for(recipe, of_sadam));
     const train::TensorBatch batch = {at::zeros({1}), at::zeros({1})};  // the loss asks for none
-    Descent descent{contestant, {start}, {}, 0};
+    Descent descent{contestant, {start}, {}, 0, {}};
+    std::optional<train::ChatterMeter> meter;
     for (std::int64_t step = 0; step < steps; ++step) {
       const double factor = train::schedule_factor(recipe.schedule, step, {steps, 1});
+      if (step == steps - kChatterSteps) meter.emplace(std::vector{place->w}, kChatterSteps);
       training.step({batch}, recipe.optimizer.lr * factor);
+      if (meter) meter->step();
       descent.points.push_back(place->point());
       descent.brakes.push_back(training.optimizer().summary().brake);
     }
     descent.skipped = training.optimizer().totals().skipped;
+    if (meter) descent.chattering = meter->take().front();
     if (descent.probes()) of_sadam = descent.brakes;
     descents.push_back(std::move(descent));
   }

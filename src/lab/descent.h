@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lab/landscape.h"
+#include "train/chatter.h"
 #include "train/recipe/recipe.h"
 
 namespace sadam::lab {
@@ -26,11 +28,14 @@ struct Contestant {
 std::vector<Contestant> contestants_named(const std::vector<std::string>& words,
                                           const std::vector<std::string>& sets, std::int64_t seed);
 
+inline constexpr std::int64_t kChatterSteps = 50;
+
 struct Descent {
   Contestant of;
-  std::vector<Point> points;   ///< where it was before each step, and after the last
-  std::vector<double> brakes;  ///< of each step; 1 where there is none
-  std::int64_t skipped = 0;    ///< steps whose loss or gradient was not finite
+  std::vector<Point> points;                    ///< where it was before each step, and after the last
+  std::vector<double> brakes;                   ///< of each step; 1 where there is none
+  std::int64_t skipped = 0;                     ///< steps whose loss or gradient was not finite
+  std::optional<train::Chattering> chattering;  ///< in its last `kChatterSteps`, if it has so many
 
   bool probes() const;  ///< it is an S-Adam, whose brake answers to the landscape
   double mean_brake() const;

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "base/statistics.h"
-#include "train/chatter.h"
 
 namespace sadam::lab {
 namespace {
@@ -26,8 +25,6 @@ std::optional<double> stationarity_of(const Landscape& f, const Point& point) {
     return std::nullopt;
   }
 }
-
-constexpr std::size_t kChatterSteps = 50;  // the last ones
 
 struct NearKinks {
   std::vector<double> near;  ///< brakes of steps that began within δ of a kink
@@ -159,10 +156,9 @@ report::TextTable to_table(const Scene& scene) {
     const bool braked = descent.probes() || descent.of.recipe.control.kind != "none";
     Cell chatter;
     Cell flips;
-    if (descent.points.size() > kChatterSteps) {
-      const auto found = train::chattering(std::span(descent.points).last(kChatterSteps + 1));
-      if (std::isfinite(found.chatter)) chatter = Cell::number(found.chatter, 2);
-      flips = Cell::number(found.flips, 2);
+    if (const auto& found = descent.chattering) {
+      if (std::isfinite(found->chatter)) chatter = Cell::number(found->chatter, 2);
+      flips = Cell::number(found->flips, 2);
     }
     table.add({shown_name(descent), small(excess(scene.f, end)),
                scene.f.minimiser ? small(norm(sum(end, *scene.f.minimiser, -1))) : Cell(),
@@ -173,7 +169,7 @@ report::TextTable to_table(const Scene& scene) {
 }
 
 std::string about_table(const Scene& scene) {
-  if (scene.descents.front().points.size() <= kChatterSteps) return "";
+  if (!scene.descents.front().chattering) return "";
   return fmt::format(
       "Chatter (1 − net displacement / path) and flips (of signs of updates): the last {} steps.",
       kChatterSteps);

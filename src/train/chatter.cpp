@@ -4,31 +4,9 @@
 #include <sadam/error.h>
 #include <torch/serialize/archive.h>
 
-#include <cmath>
 #include <utility>
 
 namespace sadam::train {
-
-Chattering chattering(std::span<const std::vector<double>> path) {
-  const auto coordinates = path.front().size();
-  const auto distance = [&](const std::vector<double>& from, const std::vector<double>& to) {
-    double squares = 0;
-    for (std::size_t i = 0; i < coordinates; ++i) squares += (to[i] - from[i]) * (to[i] - from[i]);
-    return std::sqrt(squares);
-  };
-  double length = 0;
-  std::size_t flips = 0;
-  for (std::size_t step = 1; step < path.size(); ++step) {
-    length += distance(path[step - 1], path[step]);
-    for (std::size_t i = 0; step > 1 && i < coordinates; ++i) {
-      const double before = path[step - 1][i] - path[step - 2][i];
-      const double now = path[step][i] - path[step - 1][i];
-      flips += (before < 0 && now > 0) || (before > 0 && now < 0);
-    }
-  }
-  return {1 - distance(path.front(), path.back()) / length,
-          static_cast<double>(flips) / static_cast<double>((path.size() - 2) * coordinates)};
-}
 
 ChatterMeter::ChatterMeter(std::vector<at::Tensor> parameters, std::int64_t window)
     : parameters_(std::move(parameters)), window_(window) {

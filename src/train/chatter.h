@@ -4,7 +4,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace torch::serialize {
@@ -22,9 +21,6 @@ struct Chattering {
   /// The share of coordinates whose update had the other sign than the one before, averaged over the steps.
   double flips = 0;
 };
-
-/// Of a path of at least three points.
-Chattering chattering(std::span<const std::vector<double>> path);
 
 /// Measures the path of some parameters in windows of n steps. On a GPU a step enqueues a few kernels and
 /// waits for nothing. Keeps three copies of the parameters.
