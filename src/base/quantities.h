@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace sadam::base {
@@ -22,6 +23,10 @@ inline std::string decimal(double value, int digits) {
 inline double percent(double fraction) {
   const double scaled = std::round(fraction * 1e12);
   return std::isfinite(scaled) ? scaled / 1e10 : 100 * fraction;
+}
+
+inline std::optional<double> percent(const std::optional<double>& fraction) {
+  return fraction ? std::optional(percent(*fraction)) : std::nullopt;
 }
 
 /// "3.2 s", "42 s", "3:25", "1:02:03"; "–" for a time that is not known.

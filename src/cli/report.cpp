@@ -128,7 +128,7 @@ void write_figures(const Wanted& wanted, const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& figure : reproduce::figures_of(all)) {
     for (const auto& run : *figure.plan.recorded) drawn.insert(run.folder);
-    write_figure(figure, read_curves(figure.plan), folder);
+    write_figure(figure, read_groups(figure.plan), folder);
     names.push_back(figure.name);
   }
   std::erase_if(runs, [&](const report::RunSummary& run) {

@@ -12,15 +12,15 @@
 namespace sadam::cli {
 namespace {
 
-using reproduce::Curves;
 using reproduce::Execution;
 using reproduce::Figure;
+using reproduce::Groups;
 
 // A figure, and what there is to draw of it.
 struct Drawing {
   Figure figure;
   Execution execution;
-  Curves curves;
+  Groups curves;
 };
 
 // Trains what the figures lack, one after the other, until told to stop.
@@ -104,8 +104,8 @@ void reproduce_curves(const ReproduceArguments& arguments) {
   for (auto& drawing : drawings) {
     if (auto sentence = about_elsewhere(drawing.execution); !sentence.empty())
       elsewhere.push_back(std::move(sentence));
-    drawing.curves = read_curves(drawing.figure.plan);
-    if (!drawing.curves.curves.empty()) {
+    drawing.curves = read_groups(drawing.figure.plan);
+    if (!drawing.curves.groups.empty()) {
       draw(drawing, arguments, out);
       drawn.push_back(std::move(drawing));
       continue;

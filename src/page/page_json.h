@@ -20,9 +20,8 @@ inline Json number_or_null(const std::optional<double>& value) {
   return value ? number_or_null(*value) : Json();
 }
 /// A fraction, in per cent.
-inline Json percent_or_null(double fraction) { return number_or_null(base::percent(fraction)); }
 inline Json percent_or_null(const std::optional<double>& fraction) {
-  return fraction ? percent_or_null(*fraction) : Json();
+  return number_or_null(base::percent(fraction));
 }
 
 /// Seven digits, which is more than can be drawn, in half the room of all of them.

@@ -33,12 +33,6 @@ std::string row_key(const reproduce::TableRecipe& table, const Group& group) {
   return group.control == Control::none ? key : fmt::format("{}.{}", key, name_of(group.control));
 }
 
-std::string row_title(const reproduce::TableRecipe& table, const Group& group) {
-  const bool below = group.control == Control::matched || group.control == Control::shuffled;
-  return below ? fmt::format("{}, {}", table.rows[group.row].title, name_of(group.control))
-               : title_of(table, group);
-}
-
 Json mean_json(const std::vector<double>& values) {
   return values.empty() ? Json() : number_or_null(base::mean(values));
 }
@@ -114,7 +108,7 @@ class TableWriter {
       cells.push_back(group == nullptr ? Json() : cell(*group));
     }
     return {{"key", row_key(plan_.table, of)},
-            {"title", row_title(plan_.table, of)},
+            {"title", full_title_of(plan_.table, of)},
             {"control_of", is_control ? Json(plan_.table.rows[of.row].key) : Json()},
             {"cells", cells}};
   }
@@ -218,7 +212,7 @@ Tables tables_of(const std::vector<const LiveRun*>& runs) {
       if (planned != plan.runs.end()) {
         const Group place{planned->column, planned->row, planned->control, {}};
         auto& in_table = result.runs[id];
-        in_table.title = row_title(plan.table, place);
+        in_table.title = full_title_of(plan.table, place);
         if (plan.of_the_paper) {
           in_table.differs = plan.differences;
           for (auto& sentence : differences_from_plan(summary, *planned))

@@ -228,18 +228,13 @@ Measure measure(std::string key, std::string title, std::function<std::string(do
                 const std::vector<Entrant>& entrants, const Take& take) {
   Measure result{std::move(key), std::move(title), std::move(format), {}, false};
   for (const auto& entrant : entrants) {
-    auto& values = result.values.emplace_back();
-    for (const auto& run : entrant.runs)
-      if (const auto value = take(run)) values.push_back(static_cast<double>(*value));
+    result.values.push_back(values_of(entrant.runs, take));
   }
   return result;
 }
 
 std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
   using Run = const RunSummary&;
-  const auto percent = [](std::optional<double> fraction) {
-    return fraction ? std::optional(base::percent(*fraction)) : std::nullopt;
-  };
   const auto size = [](double bytes) { return base::memory(std::llround(bytes)); };
   const auto milliseconds = [](double seconds) {
     return fmt::format("{} ms", base::decimal(1000 * seconds, 1));
@@ -247,20 +242,20 @@ std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
   const auto row = [&](const char* key, const char* title, std::function<std::string(double)> format,
                        const auto& take) { return measure(key, title, std::move(format), entrants, take); };
   std::vector<Measure> results = {
-      row("best", "best accuracy, %", digits(2), [&](Run run) { return percent(run.best_accuracy); }),
-      row("last", "last accuracy, %", digits(2), [&](Run run) { return percent(run.last_accuracy); }),
-      row("best_epoch", "epoch of the best", whole_or_not, [](Run run) { return run.best_epoch; }),
-      row("test_loss", "last test loss", digits(4), [](Run run) { return run.last_test_loss; }),
-      row("lgi", "mean ρ", digits(3), [](Run run) { return run.mean_lgi; }),
-      row("brake", "mean brake", digits(3), [](Run run) { return run.mean_brake; }),
-      row("step_time", "time per step", milliseconds, [](Run run) { return run.seconds_per_step; }),
-      row("time", "training time", base::duration, [](Run run) { return run.train_seconds; }),
-      row("evaluate_time", "evaluation time", base::duration, [](Run run) { return run.evaluate_seconds; }),
-      row("memory", "peak memory", size, [](Run run) { return run.peak_memory; }),
+      row("best", "best accuracy, %", digits(2), [](Run run) { return base::percent(run.best_accuracy); }),
+      row("last", "last accuracy, %", digits(2), [](Run run) { return base::percent(run.last_accuracy); }),
+      row("best_epoch", "epoch of the best", whole_or_not, &RunSummary::best_epoch),
+      row("test_loss", "last test loss", digits(4), &RunSummary::last_test_loss),
+      row("lgi", "mean ρ", digits(3), &RunSummary::mean_lgi),
+      row("brake", "mean brake", digits(3), &RunSummary::mean_brake),
+      row("step_time", "time per step", milliseconds, &RunSummary::seconds_per_step),
+      row("time", "training time", base::duration, &RunSummary::train_seconds),
+      row("evaluate_time", "evaluation time", base::duration, &RunSummary::evaluate_seconds),
+      row("memory", "peak memory", size, &RunSummary::peak_memory),
       row("epochs", "epochs done", whole_or_not, [](Run run) { return std::optional(run.epochs_done); }),
   };
   const auto watched = [&](const char* key, const char* title, std::optional<double> RunSummary::*field) {
-    results.push_back(row(key, title, digits(3), [=](Run run) { return run.*field; }));
+    results.push_back(row(key, title, digits(3), field));
     results.back().only_if_any = true;
   };
   watched("chatter", "chatter, last epoch", &RunSummary::chatter);

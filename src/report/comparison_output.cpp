@@ -239,17 +239,14 @@ ChartPanel panel_of(const Comparison& comparison, const char* title, const char*
   ChartPanel panel{title, "epoch", y_title, {}};
   for (std::size_t i = 0; i < comparison.entrants.size(); ++i) {
     const auto& entrant = comparison.entrants[i];
-    std::map<std::int64_t, std::vector<double>> by_epoch;
     for (const auto& run : entrant.runs) {
       ChartSeries series{run.name, style_of(i), {}, Ink::thin};
-      for (const auto& epoch : run.epochs) {
-        by_epoch[epoch.epoch].push_back(scale * epoch.*field);
+      for (const auto& epoch : run.epochs)
         series.points.push_back({static_cast<double>(epoch.epoch), scale * epoch.*field, std::nullopt});
-      }
       if (entrant.runs.size() > 1) panel.series.push_back(std::move(series));
     }
     ChartSeries middle{entrant.label, style_of(i), {}};
-    for (const auto& [epoch, values] : by_epoch)
+    for (const auto& [epoch, values] : values_by_epoch(entrant.runs, field, scale))
       middle.points.push_back({static_cast<double>(epoch), base::mean(values), std::nullopt});
     panel.series.push_back(std::move(middle));
   }

@@ -40,9 +40,7 @@ Cell number_cell(const std::optional<double>& value, int digits) {
   return value ? Cell::number(*value, digits) : Cell();
 }
 
-Cell percent_cell(const std::optional<double>& fraction) {
-  return fraction ? Cell::number(base::percent(*fraction), 2) : Cell();
-}
+Cell percent_cell(const std::optional<double>& fraction) { return number_cell(base::percent(fraction), 2); }
 
 Cell duration_cell(const std::optional<double>& seconds) {
   return seconds ? Cell(*seconds, base::duration(*seconds)) : Cell();

@@ -237,6 +237,14 @@ std::vector<RunSummary> named_runs(const std::vector<std::string>& names, const 
   return runs;
 }
 
+std::map<std::int64_t, std::vector<double>> values_by_epoch(const std::vector<RunSummary>& runs,
+                                                            double train::EpochEvent::*field, double scale) {
+  std::map<std::int64_t, std::vector<double>> values;
+  for (const auto& run : runs)
+    for (const auto& epoch : run.epochs) values[epoch.epoch].push_back(scale * epoch.*field);
+  return values;
+}
+
 std::optional<double> seconds_to_reach(const RunSummary& run, double accuracy) {
   for (const auto& epoch : run.epochs)
     if (epoch.test_accuracy >= accuracy) return epoch.train_seconds;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -111,6 +113,20 @@ std::vector<RunSummary> summarise_all(const std::filesystem::path& root);
 /// not exist (with the nearest name that does) or that is given twice, and an Error for one that cannot be
 /// read.
 std::vector<RunSummary> named_runs(const std::vector<std::string>& names, const std::filesystem::path& root);
+
+/// A value for each of the runs that have it: `get` is a member, or a function, that gives an optional
+/// number.
+template <class Get>
+std::vector<double> values_of(const std::vector<RunSummary>& runs, const Get& get) {
+  std::vector<double> values;
+  for (const auto& run : runs)
+    if (const auto value = std::invoke(get, run)) values.push_back(static_cast<double>(*value));
+  return values;
+}
+
+/// By epoch, a value for each of the runs that have reached it, times `scale`.
+std::map<std::int64_t, std::vector<double>> values_by_epoch(const std::vector<RunSummary>& runs,
+                                                            double train::EpochEvent::*field, double scale);
 
 /// Training time, evaluation left out, up to the end of the first epoch whose test accuracy reaches
 /// `accuracy` (between 0 and 1). None if no epoch does.

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "base/file.h"
 #include "base/statistics.h"
-#include "base/text.h"
-#include "base/usage_error.h"
 #include "report/picture_file.h"
 #include "reproduce/figures.h"
 
@@ -22,8 +22,24 @@ using report::Cell;
 using report::LineStyle;
 using report::Stroke;
 
+// Something that changes from epoch to epoch.
+struct Measure {
+  const char* key;
+  const char* title;
+  const char* unit;  // "" for none
+  double train::EpochEvent::*field;
+  double scale;
+
+  std::string title_with_unit() const { return std::string(title) + unit; }
+};
+constexpr std::array<Measure, 3> kMeasures = {{
+    {"test_accuracy", "test accuracy", ", %", &train::EpochEvent::test_accuracy, 100},
+    {"train_loss", "training loss", "", &train::EpochEvent::train_loss, 1},
+    {"test_loss", "test loss", "", &train::EpochEvent::test_loss, 1},
+}};
+
 // A method has a colour of its own, and so have its controls; dashes say which control it is.
-LineStyle style_of(const Curve& curve) {
+LineStyle style_of(const Group& curve) {
   switch (curve.control) {
     case Control::matched:
       return {curve.row, Stroke::dashed};
@@ -37,28 +53,17 @@ LineStyle style_of(const Curve& curve) {
   throw Error("a curve has a control of no kind.");
 }
 
-std::string method_of(const TableRecipe& table, const Curve& curve) {
-  const auto title = title_of(table, curve);
-  const bool of_a_row = curve.control == Control::matched || curve.control == Control::shuffled;
-  return of_a_row ? fmt::format("{}, {}", table.rows[curve.row].title, title) : title;
-}
-
-bool is_unfinished(const Curve& curve) {
-  return std::any_of(curve.runs.begin(), curve.runs.end(),
-                     [](const auto& run) { return run.state != report::RunState::finished; });
-}
-
 // A line for the methods and one for the controls.
 std::vector<std::vector<report::LegendKey>> legend_of(const TableRecipe& table,
-                                                      const std::vector<Curve>& curves) {
+                                                      const std::vector<Group>& curves) {
   std::vector<report::LegendKey> methods;
   for (std::size_t row = 0; row < table.rows.size(); ++row)
-    if (std::any_of(curves.begin(), curves.end(), [&](const Curve& curve) { return curve.row == row; }))
+    if (std::any_of(curves.begin(), curves.end(), [&](const Group& curve) { return curve.row == row; }))
       methods.push_back({table.rows[row].title, {row, Stroke::solid}});
   std::vector<report::LegendKey> controls;
   const auto add_control = [&](Control control, Stroke stroke, const char* text) {
     if (std::any_of(curves.begin(), curves.end(),
-                    [&](const Curve& curve) { return curve.control == control; }))
+                    [&](const Group& curve) { return curve.control == control; }))
       controls.push_back({text, {std::nullopt, stroke}});
   };
   add_control(Control::matched, Stroke::dashed, "matched: AdamW × its mean brake");
@@ -67,7 +72,7 @@ std::vector<std::vector<report::LegendKey>> legend_of(const TableRecipe& table,
   return {methods, controls};
 }
 
-std::string subtitle_of(const std::vector<Curve>& curves) {
+std::string subtitle_of(const std::vector<Group>& curves) {
   std::set<std::size_t> seeds;
   for (const auto& curve : curves) seeds.insert(curve.runs.size());
   if (seeds.empty()) return "";
@@ -79,18 +84,17 @@ std::string subtitle_of(const std::vector<Curve>& curves) {
   else
     text = fmt::format("Mean of {} to {} seeds, band ± one deviation", *seeds.begin(), *seeds.rbegin());
   if (std::any_of(curves.begin(), curves.end(),
-                  [](const Curve& curve) { return curve.control != Control::none; }))
+                  [](const Group& curve) { return curve.control != Control::none; }))
     text += "; thin lines: controls, in the colour of what they control";
-  if (std::any_of(curves.begin(), curves.end(), is_unfinished)) text += "; some runs are not finished";
+  if (!std::all_of(curves.begin(), curves.end(), [](const Group& curve) { return curve.is_finished(); }))
+    text += "; some runs are not finished";
   return text;
 }
 
-report::ChartSeries series_of(const TableRecipe& table, const Curve& curve, const CurveMeasure& measure) {
-  report::ChartSeries series{method_of(table, curve), style_of(curve), {}};
-  for (const auto& point : curve.points) {
-    const auto& values = point.*measure.values;
-    series.points.push_back({static_cast<double>(point.epoch), values.mean, values.deviation});
-  }
+report::ChartSeries series_of(const TableRecipe& table, const Group& curve, const Measure& measure) {
+  report::ChartSeries series{full_title_of(table, curve), style_of(curve), {}};
+  for (const auto& [epoch, values] : values_by_epoch(curve.runs, measure.field, measure.scale))
+    series.points.push_back({static_cast<double>(epoch), base::mean(values), base::deviation(values)});
   return series;
 }
 
@@ -104,15 +108,7 @@ std::string best_epochs(const std::vector<report::RunSummary>& runs) {
                             : fmt::format("{}–{}", *epochs.begin(), *epochs.rbegin());
 }
 
-template <class Get>
-Cell mean_over(const std::vector<report::RunSummary>& runs, const Get& get) {
-  std::vector<double> values;
-  for (const auto& run : runs)
-    if (const std::optional<double> value = get(run)) values.push_back(*value);
-  return mean_cell(values, 2);
-}
-
-report::TextTable summary_of(const TableRecipe& table, const std::vector<Curve>& curves, std::size_t column) {
+report::TextTable summary_of(const TableRecipe& table, const std::vector<Group>& curves, std::size_t column) {
   report::TextTable summary;
   summary.columns = {{"method", "method", Align::left},
                      {"best", "best, %", Align::right},
@@ -120,100 +116,54 @@ report::TextTable summary_of(const TableRecipe& table, const std::vector<Curve>&
                      {"last", "last, %", Align::right},
                      {"train_loss", "last training loss", Align::right},
                      {"seeds", "seeds", Align::right}};
-  const auto as_percent = [](std::optional<double> fraction) {
-    return fraction ? std::optional(100 * *fraction) : std::nullopt;
-  };
   for (const auto& curve : curves) {
     if (curve.column != column) continue;
-    summary.add(
-        {method_of(table, curve) + (is_unfinished(curve) ? " (unfinished)" : ""),
-         mean_over(curve.runs, [&](const auto& run) { return as_percent(run.best_accuracy); }),
-         best_epochs(curve.runs),
-         mean_over(curve.runs, [&](const auto& run) { return as_percent(run.last_accuracy); }),
-         mean_over(curve.runs, [](const auto& run) { return std::optional(run.epochs.back().train_loss); }),
-         Cell::count(static_cast<std::int64_t>(curve.runs.size()))});
+    const auto result = result_of(table, curve, std::nullopt);
+    const auto losses =
+        values_of(curve.runs, [](const auto& run) { return std::optional(run.epochs.back().train_loss); });
+    summary.add({full_title_of(table, curve) + (result.finished ? "" : " (unfinished)"),
+                 mean_cell(result.best, 2), best_epochs(curve.runs), mean_cell(result.last, 2),
+                 mean_cell(losses, 2), Cell::count(static_cast<std::int64_t>(result.seeds))});
   }
   return summary;
 }
 
-constexpr std::array<CurveMeasure, 3> kMeasures = {{
-    {"test_accuracy", "test accuracy, %", &CurvePoint::test_accuracy},
-    {"train_loss", "training loss", &CurvePoint::train_loss},
-    {"test_loss", "test loss", &CurvePoint::test_loss},
-}};
-
-SeedMean over_seeds(const std::vector<const train::EpochEvent*>& epochs, double train::EpochEvent::*field,
-                    double scale) {
-  std::vector<double> values;
-  for (const auto* epoch : epochs) values.push_back(scale * epoch->*field);
-  return {base::mean(values), base::deviation(values)};
+Cell finite_number(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Cell::number(*value, 4) : Cell();
 }
-
-std::vector<CurvePoint> points_of(const std::vector<report::RunSummary>& runs) {
-  std::map<std::int64_t, std::vector<const train::EpochEvent*>> by_epoch;
-  for (const auto& run : runs)
-    for (const auto& epoch : run.epochs) by_epoch[epoch.epoch].push_back(&epoch);
-  std::vector<CurvePoint> points;
-  for (const auto& [epoch, events] : by_epoch)
-    points.push_back({epoch, events.size(), over_seeds(events, &train::EpochEvent::test_accuracy, 100),
-                      over_seeds(events, &train::EpochEvent::train_loss, 1),
-                      over_seeds(events, &train::EpochEvent::test_loss, 1)});
-  return points;
-}
-
-Cell finite_number(double value) { return std::isfinite(value) ? Cell::number(value, 4) : Cell(); }
 
 }  // namespace
 
-Curves read_curves(const Plan& plan) {
-  auto read = read_groups(plan);
-  Curves result{{}, std::move(read.problems), read.irregularities()};
-  for (auto& group : read.groups) {
-    auto points = points_of(group.runs);
-    result.curves.push_back({std::move(group), std::move(points)});
-  }
-  return result;
-}
-
-const CurveMeasure& measure_named(const FigureRecipe& figure, const std::string& key) {
-  std::vector<std::string> names;
-  for (const auto& measure : kMeasures) {
-    if (measure.key == key) return measure;
-    names.emplace_back(measure.key);
-  }
-  throw UsageError(
-      fmt::format("figure {} has an unknown measure '{}'{}", figure.key, key, base::suggestion(key, names)));
-}
-
-report::TextTable to_points(const Figure& figure, const Curves& curves) {
+report::TextTable to_points(const Figure& figure, const Groups& curves) {
   const auto& table = figure.plan.table;
   report::TextTable points;
   for (const auto* key : {"figure", "column", "row", "control", "epoch", "seeds"})
     points.columns.push_back({key, key, report::Align::left});
   for (const auto& measure : kMeasures) {
-    const std::string key(measure.key);
+    const std::string key = measure.key;
     points.columns.push_back({key, key, report::Align::right});
     points.columns.push_back(
         {fmt::format("{}_deviation", key), fmt::format("{} deviation", key), report::Align::right});
   }
-  for (const auto& curve : curves.curves) {
-    for (const auto& point : curve.points) {
-      std::vector<Cell> row = {
-          Cell(figure.recipe.key),    Cell(table.columns[curve.column].key),
-          Cell(key_of(table, curve)), Cell(name_of(curve.control)),
-          Cell::count(point.epoch),   Cell::count(static_cast<std::int64_t>(point.seeds))};
-      for (const auto& measure : kMeasures) {
-        const auto& values = point.*measure.values;
-        row.push_back(finite_number(values.mean));
-        row.push_back(values.deviation ? finite_number(*values.deviation) : Cell());
+  for (const auto& curve : curves.groups) {
+    std::map<std::int64_t, std::vector<Cell>> rows;
+    for (const auto& measure : kMeasures) {
+      for (const auto& [epoch, values] : values_by_epoch(curve.runs, measure.field, measure.scale)) {
+        auto& row = rows[epoch];
+        if (row.empty())
+          row = {Cell(figure.recipe.key),    Cell(table.columns[curve.column].key),
+                 Cell(key_of(table, curve)), Cell(name_of(curve.control)),
+                 Cell::count(epoch),         Cell::count(static_cast<std::int64_t>(values.size()))};
+        row.push_back(finite_number(base::mean(values)));
+        row.push_back(finite_number(base::deviation(values)));
       }
-      points.add(std::move(row));
     }
+    for (auto& [epoch, row] : rows) points.add(std::move(row));
   }
   return points;
 }
 
-FigureFiles write_figure(const Figure& figure, const Curves& curves, const std::filesystem::path& folder) {
+FigureFiles write_figure(const Figure& figure, const Groups& curves, const std::filesystem::path& folder) {
   const auto file = [&](const char* end) { return folder / fmt::format("{}.{}", figure.name, end); };
   const FigureFiles files{file("svg"), report::draws_pdf() ? file("pdf") : "", file("csv")};
   std::filesystem::create_directories(folder);  // of recorded runs there may be none yet
@@ -224,24 +174,23 @@ FigureFiles write_figure(const Figure& figure, const Curves& curves, const std::
   return files;
 }
 
-report::LineChart to_chart(const Figure& figure, const Curves& curves) {
+report::LineChart to_chart(const Figure& figure, const Groups& curves) {
   const auto& table = figure.plan.table;
   report::LineChart chart;
   chart.title = figure.recipe.title;
-  chart.subtitle = subtitle_of(curves.curves);
-  chart.legend = legend_of(table, curves.curves);
+  chart.subtitle = subtitle_of(curves.groups);
+  chart.legend = legend_of(table, curves.groups);
   const auto& wanted = figure.recipe.measures;
   // Several measures of one column stand side by side; of one measure, a square of panels is easiest to read.
   chart.across = wanted.size() > 1 ? wanted.size() : 3;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    for (const auto& key : wanted) {
-      const auto& measure = measure_named(figure.recipe, key);
+    for (const auto& measure : kMeasures) {
+      if (!contains(wanted, measure.key)) continue;
       // One title a panel: the axis alone would be easy to miss.
       auto title = table.columns[column].title;
-      if (wanted.size() > 1)
-        title += fmt::format(": {}", measure.title.substr(0, measure.title.find(',')));  // without its unit
-      report::ChartPanel panel{title, "epoch", std::string(measure.title), {}};
-      for (const auto& curve : curves.curves)
+      if (wanted.size() > 1) title += fmt::format(": {}", measure.title);
+      report::ChartPanel panel{title, "epoch", measure.title_with_unit(), {}};
+      for (const auto& curve : curves.groups)
         if (curve.column == column) panel.series.push_back(series_of(table, curve, measure));
       if (!panel.series.empty()) chart.panels.push_back(std::move(panel));
     }
@@ -249,7 +198,7 @@ report::LineChart to_chart(const Figure& figure, const Curves& curves) {
   return chart;
 }
 
-std::string to_report(const Figure& figure, const Curves& curves,
+std::string to_report(const Figure& figure, const Groups& curves,
                       const std::map<std::size_t, std::string>& unavailable, const ReportStyle& style) {
   const auto& table = figure.plan.table;
   const auto width = style.markdown ? 0 : style.width;
@@ -258,14 +207,14 @@ std::string to_report(const Figure& figure, const Curves& curves,
     text += fmt::format("\n{}\n", report::wrapped(sentence, width));
   };
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    const auto summary = summary_of(table, curves.curves, column);
+    const auto summary = summary_of(table, curves.groups, column);
     if (summary.rows.empty()) continue;
     add((style.markdown ? "## " : "") + table.columns[column].title);
     text += fmt::format("\n{}", style.markdown ? to_markdown(summary) : to_text(summary, width));
   }
   for (const auto& [column, why] : unavailable)
     add(fmt::format("{} is left out: {}", table.columns[column].title, why));
-  for (const auto& sentence : curves.irregularities) add(sentence);
+  for (const auto& sentence : curves.irregularities()) add(sentence);
   for (const auto& problem : curves.problems) add(problem);
   return fmt::format("{}\n{}", text, differences_text(figure.plan, style));
 }

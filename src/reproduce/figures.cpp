@@ -15,26 +15,14 @@ namespace {
 
 // Leaves the items with the given keys, or all if there are none.
 template <class Keyed>
-void keep_keys(std::vector<Keyed>& items, const std::vector<std::string>& keys, const FigureRecipe& figure) {
-  if (keys.empty()) return;
-  for (const auto& key : keys)
-    if (!contains(keys_of(items), key))
-      throw UsageError(fmt::format("figure {}: {} has no column or row '{}'{}", figure.key, figure.table, key,
-                                   base::suggestion(key, keys_of(items))));
-  std::erase_if(items, [&](const Keyed& item) { return !contains(keys, item.key); });
-}
-
-void check_measures(const FigureRecipe& figure) {
-  if (figure.measures.empty())
-    throw UsageError(
-        fmt::format("figure {} shows nothing: give it measures, such as test_accuracy.", figure.key));
-  for (const auto& wish : figure.measures) measure_named(figure, wish);
+void keep_keys(std::vector<Keyed>& items, const std::vector<std::string>& keys) {
+  if (!keys.empty()) std::erase_if(items, [&](const Keyed& item) { return !contains(keys, item.key); });
 }
 
 TableRecipe table_of(const FigureRecipe& figure) {
   auto table = find_table(figure.table);
-  keep_keys(table.columns, figure.columns, figure);
-  keep_keys(table.rows, figure.rows, figure);
+  keep_keys(table.columns, figure.columns);
+  keep_keys(table.rows, figure.rows);
   return table;
 }
 
@@ -84,10 +72,8 @@ std::vector<Figure> plan_figures(const std::vector<FigureRecipe>& recipes, const
   auto without_only = request;
   without_only.only.clear();
   std::vector<Figure> all;
-  for (const auto& recipe : recipes) {
-    check_measures(recipe);
+  for (const auto& recipe : recipes)
     all.push_back({recipe, make_plan(table_of(recipe), without_only), recipe.key + variant_of(request)});
-  }
 
   std::set<std::string> unknown(request.only.begin(), request.only.end());
   std::vector<Figure> figures;

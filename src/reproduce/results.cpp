@@ -21,20 +21,11 @@ namespace {
 using report::Align;
 using report::Cell;
 using report::RunSummary;
+using Run = const RunSummary&;
+
+std::optional<double> best_percent(Run run) { return base::percent(run.best_accuracy); }
 
 auto place_of(const Group& group) { return std::tuple(group.column, group.row, group.control); }
-
-template <class Get>
-std::vector<double> values_of(const Group& group, const Get& get) {
-  std::vector<double> values;
-  for (const auto& run : group.runs)
-    if (const auto value = get(run)) values.push_back(static_cast<double>(*value));
-  return values;
-}
-
-std::optional<double> in_percent(std::optional<double> fraction) {
-  return fraction ? std::optional(base::percent(*fraction)) : std::nullopt;
-}
 
 std::optional<double> number_for(const std::map<std::string, double>& numbers, const std::string& column) {
   const auto found = numbers.find(column);
@@ -108,6 +99,11 @@ Plan with_recorded(Plan plan, std::vector<RunSummary> runs, const std::filesyste
   return plan;
 }
 
+bool Group::is_finished() const {
+  return std::all_of(runs.begin(), runs.end(),
+                     [](Run run) { return run.state == report::RunState::finished; });
+}
+
 std::vector<std::string> Groups::irregularities() const {
   std::vector<const report::RunSummary*> runs;
   for (const auto& group : groups)
@@ -143,6 +139,12 @@ std::string title_of(const TableRecipe& table, const Group& group) {
   return group.control == Control::cosine ? "AdamW, cosine schedule" : name_of(group.control);
 }
 
+std::string full_title_of(const TableRecipe& table, const Group& group) {
+  const auto title = title_of(table, group);
+  const bool of_a_row = group.control == Control::matched || group.control == Control::shuffled;
+  return of_a_row ? fmt::format("{}, {}", table.rows[group.row].title, title) : title;
+}
+
 std::optional<double> convergence_target(const TableRecipe& table, const std::vector<Group>& groups,
                                          std::size_t column) {
   for (const auto& group : groups) {
@@ -152,31 +154,29 @@ std::optional<double> convergence_target(const TableRecipe& table, const std::ve
     // What was recorded without its epochs says nothing about when it got there.
     if (std::any_of(group.runs.begin(), group.runs.end(), [](const auto& run) { return run.epochs.empty(); }))
       return std::nullopt;
-    const auto best = values_of(group, [](const RunSummary& run) { return in_percent(run.best_accuracy); });
+    const auto best = values_of(group.runs, best_percent);
     if (!best.empty()) return 0.95 * base::mean(best);
   }
   return std::nullopt;
 }
 
 Result result_of(const TableRecipe& table, const Group& group, std::optional<double> target) {
-  using Run = const RunSummary&;
   Result result;
   result.seeds = group.runs.size();
-  result.finished = std::all_of(group.runs.begin(), group.runs.end(),
-                                [](Run run) { return run.state == report::RunState::finished; });
-  result.best = values_of(group, [](Run run) { return in_percent(run.best_accuracy); });
-  result.last = values_of(group, [](Run run) { return in_percent(run.last_accuracy); });
-  result.validated = values_of(group, [](Run run) { return in_percent(run.validated_accuracy); });
-  result.brake = values_of(group, [](Run run) { return run.mean_brake; });
-  result.wall_seconds = values_of(group, [](Run run) {
+  result.finished = group.is_finished();
+  result.best = values_of(group.runs, best_percent);
+  result.last = values_of(group.runs, [](Run run) { return base::percent(run.last_accuracy); });
+  result.validated = values_of(group.runs, [](Run run) { return base::percent(run.validated_accuracy); });
+  result.brake = values_of(group.runs, &RunSummary::mean_brake);
+  result.wall_seconds = values_of(group.runs, [](Run run) {
     return run.train_seconds ? std::optional(*run.train_seconds + run.evaluate_seconds.value_or(0))
                              : std::nullopt;
   });
-  result.peak_memory = values_of(group, [](Run run) { return run.peak_memory; });
+  result.peak_memory = values_of(group.runs, &RunSummary::peak_memory);
   result.target = target;
   if (target)
     result.convergence_seconds =
-        values_of(group, [&](Run run) { return seconds_to_reach(run, *target / 100); });
+        values_of(group.runs, [&](Run run) { return seconds_to_reach(run, *target / 100); });
   if (group.control != Control::none) return result;
   const auto& row = table.rows[group.row];
   const auto& column = table.columns[group.column].key;

@@ -18,6 +18,8 @@ struct Group {
   std::size_t row = 0;     ///< index into Plan::table.rows; of a `cosine` control: rows.size()
   Control control = Control::none;
   std::vector<report::RunSummary> runs;  ///< one a seed, each with an epoch or more
+
+  bool is_finished() const;  ///< all of them
 };
 
 struct Groups {
@@ -44,6 +46,8 @@ const std::string& key_of(const TableRecipe& table, const Group& group);
 
 /// "S-Adam, k = 2"; "matched"; "AdamW, cosine schedule".
 std::string title_of(const TableRecipe& table, const Group& group);
+/// As it is called where it does not stand below its method: "S-Adam, k = 2, matched".
+std::string full_title_of(const TableRecipe& table, const Group& group);
 
 /// Lists have a number for each run that has it.
 struct Result {

@@ -74,19 +74,25 @@ TEST_F(CurvesTest, APointIsMeanAndDeviationOverTheSeedsThatReachedIt) {
   const auto asked = figure({"cifar100/adamw"});
   write_curve(run_of(asked, "table1/cifar100/adamw", 1), {{0.10, 4}, {0.20, 3}, {0.30, 2}});
   write_curve(run_of(asked, "table1/cifar100/adamw", 2), {{0.14, 5}, {0.20, 3}});
-  const auto curves = read_curves(asked.plan).curves;
-  ASSERT_EQ(curves.size(), 1U);
-  const auto& points = curves[0].points;
-  ASSERT_EQ(points.size(), 3U);
-  EXPECT_EQ(points[0].epoch, 1);
-  EXPECT_EQ(points[0].seeds, 2U);
-  EXPECT_NEAR(points[0].test_accuracy.mean, 12, 1e-12);
-  EXPECT_NEAR(points[0].test_accuracy.deviation.value(), std::sqrt(8.0), 1e-12);
-  EXPECT_NEAR(points[0].train_loss.mean, 4.5, 1e-12);
-  EXPECT_NEAR(points[0].test_loss.mean, 9, 1e-12);
-  EXPECT_NEAR(points[1].test_accuracy.deviation.value(), 0, 1e-12);
-  EXPECT_EQ(points[2].seeds, 1U);
-  EXPECT_EQ(points[2].test_accuracy.deviation, std::nullopt);
+  const auto points = to_points(asked, read_groups(asked.plan));
+  ASSERT_EQ(points.rows.size(), 3U);
+  const auto cell = [&](std::size_t row, const std::string& key) {
+    for (std::size_t i = 0; i < points.columns.size(); ++i)
+      if (points.columns[i].key == key) return points.rows[row][i].value;
+    throw std::runtime_error("no column " + key);
+  };
+  const auto number = [&](std::size_t row, const std::string& key) {
+    return std::get<double>(cell(row, key));
+  };
+  EXPECT_EQ(cell(0, "epoch"), report::Value(std::int64_t{1}));
+  EXPECT_EQ(cell(0, "seeds"), report::Value(std::int64_t{2}));
+  EXPECT_NEAR(number(0, "test_accuracy"), 12, 1e-12);
+  EXPECT_NEAR(number(0, "test_accuracy_deviation"), std::sqrt(8.0), 1e-12);
+  EXPECT_NEAR(number(0, "train_loss"), 4.5, 1e-12);
+  EXPECT_NEAR(number(0, "test_loss"), 9, 1e-12);
+  EXPECT_NEAR(number(1, "test_accuracy_deviation"), 0, 1e-12);
+  EXPECT_EQ(cell(2, "seeds"), report::Value(std::int64_t{1}));
+  EXPECT_EQ(cell(2, "test_accuracy_deviation"), report::Value());
 }
 
 TEST_F(CurvesTest, CurvesComeByColumnRowAndControlWhicheverSeedsAreThere) {
@@ -96,7 +102,7 @@ TEST_F(CurvesTest, CurvesComeByColumnRowAndControlWhicheverSeedsAreThere) {
     write_curve(run_of(asked, "table1/" + std::string(name), 1), {{0.1, 4}});
   write_curve(run_of(asked, "table1/cifar100/adamw", 2), {{0.1, 4}});
   std::vector<std::string> found;
-  for (const auto& line : lines_of(to_csv(to_points(asked, read_curves(asked.plan)))))
+  for (const auto& line : lines_of(to_csv(to_points(asked, read_groups(asked.plan)))))
     found.push_back(line.substr(0, line.find(",1,1,")));
   EXPECT_EQ(found, (std::vector<std::string>{
                        "figure,column,row,control,epoch,seeds,test_accuracy,test_accuracy_"
@@ -112,13 +118,13 @@ TEST_F(CurvesTest, WritesThePictureAndItsNumbersInsteadOfEarlierOnes) {
   for (const double accuracy : {0.25, 0.5}) {
     for (const std::int64_t seed : {1, 2})
       write_curve(run_of(asked, "table1/cifar100/adamw", seed), {{accuracy, 4}});
-    const auto files = write_figure(asked, read_curves(asked.plan), folder_.path());
+    const auto files = write_figure(asked, read_groups(asked.plan), folder_.path());
     EXPECT_EQ(files.picture, folder_.path() / "quantization.svg");
     const auto lines = lines_of(sadam::testing::text_of_file(files.numbers));
     ASSERT_EQ(lines.size(), 2U);
     EXPECT_EQ(lines[1], accuracy < 0.3 ? "quantization,cifar100,adamw,none,1,2,25,0,4,0,8,0"
                                        : "quantization,cifar100,adamw,none,1,2,50,0,4,0,8,0");
-    EXPECT_EQ(sadam::testing::text_of_file(files.picture), to_svg(to_chart(asked, read_curves(asked.plan))));
+    EXPECT_EQ(sadam::testing::text_of_file(files.picture), to_svg(to_chart(asked, read_groups(asked.plan))));
   }
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
@@ -133,7 +139,7 @@ TEST_F(CurvesTest, ALossThatIsNotANumberIsLeftBlankAndNotAveragedAway) {
   const auto nan = std::numeric_limits<double>::quiet_NaN();
   write_curve(run_of(asked, "table1/cifar100/adamw", 1), {{0.1, 4}, {0.01, nan}});
   write_curve(run_of(asked, "table1/cifar100/adamw", 2), {{0.1, 4}, {0.01, 5}});
-  const auto curves = read_curves(asked.plan);
+  const auto curves = read_groups(asked.plan);
   const auto lines = lines_of(to_csv(to_points(asked, curves)));
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[2], "quantization,cifar100,adamw,none,2,2,1,0,,,,");
@@ -144,7 +150,7 @@ TEST_F(CurvesTest, OfTheQuantizationFigureEachColumnHasAccuracyAndLossSideBySide
   const auto asked = figure({"quantization"}, {1});
   for (const auto* name : {"cifar100/adamw", "cifar100/sadam-k8", "tinyimagenet/adamw"})
     write_curve(run_of(asked, "table1/" + std::string(name), 1), {{0.1, 4}, {0.2, 3}});
-  const auto chart = to_chart(asked, read_curves(asked.plan));
+  const auto chart = to_chart(asked, read_groups(asked.plan));
   EXPECT_EQ(chart.across, 2U);
   ASSERT_EQ(chart.panels.size(), 4U);
   EXPECT_EQ(chart.panels[0].title, "CIFAR-100, 2 bits: test accuracy");
@@ -162,7 +168,7 @@ TEST_F(CurvesTest, OfTheSmallBatchesFigureThereIsASquareOfNineLosses) {
   const auto asked = figure({"small-batches"}, {1});
   for (const auto& column : asked.plan.table.columns)
     write_curve(run_of(asked, "table4/" + column.key + "/adamw", 1), {{0.1, 4}});
-  const auto chart = to_chart(asked, read_curves(asked.plan));
+  const auto chart = to_chart(asked, read_groups(asked.plan));
   EXPECT_EQ(chart.across, 3U);
   ASSERT_EQ(chart.panels.size(), 9U);
   for (const auto& panel : chart.panels) EXPECT_EQ(panel.y_title, "training loss");
@@ -173,7 +179,7 @@ TEST_F(CurvesTest, OfTheSmallBatchesFigureThereIsASquareOfNineLosses) {
 TEST_F(CurvesTest, AControlIsAThinLineInTheColourOfItsMethodWhateverElseIsShown) {
   const auto style_of_all = [&](const Figure& asked) {
     std::map<std::string, report::LineStyle> styles;
-    const auto chart = to_chart(asked, read_curves(asked.plan));
+    const auto chart = to_chart(asked, read_groups(asked.plan));
     for (const auto& series : chart.panels.at(0).series) styles[series.name] = series.style;
     return styles;
   };
@@ -189,7 +195,7 @@ TEST_F(CurvesTest, AControlIsAThinLineInTheColourOfItsMethodWhateverElseIsShown)
   EXPECT_NE(styles.at("AdamW").colour, styles.at(k2).colour);
   EXPECT_EQ(styles.at("AdamW, cosine schedule").colour, std::nullopt);
   EXPECT_EQ(style_of_all(figure({"cifar100/sadam-k2"}, {1})).at(k2).colour, styles.at(k2).colour);
-  const auto legend = to_chart(asked, read_curves(asked.plan)).legend;
+  const auto legend = to_chart(asked, read_groups(asked.plan)).legend;
   ASSERT_EQ(legend.size(), 2U);
   EXPECT_EQ(legend[0].size(), 4U);
   EXPECT_EQ(legend[1].size(), 3U);
@@ -200,7 +206,7 @@ TEST_F(CurvesTest, TheSummaryHasBestItsEpochAndLast) {
   write_curve(run_of(asked, "table1/cifar100/adamw", 1), {{0.10, 4}, {0.16, 3}, {0.09, 3.5}});
   write_curve(run_of(asked, "table1/cifar100/adamw", 2), {{0.18, 4}, {0.16, 3}, {0.09, 3.5}});
   write_curve(run_of(asked, "table1/cifar100/prox_sgd", 1), {{0.14, 4}, {0.02, 4.6}}, false);
-  const auto report = to_report(asked, read_curves(asked.plan), {{0, "because."}}, {});
+  const auto report = to_report(asked, read_groups(asked.plan), {{0, "because."}}, {});
   std::string adamw;
   std::string prox;
   for (const auto& line : lines_of(report)) {
@@ -213,21 +219,21 @@ TEST_F(CurvesTest, TheSummaryHasBestItsEpochAndLast) {
     EXPECT_TRUE(has_text(prox, part)) << prox;
   EXPECT_TRUE(has_text(report, "CIFAR-100, 2 bits is left out: because.")) << report;
   EXPECT_TRUE(has_text(report, "What differs from the paper:\n- 2 seeds")) << report;
-  EXPECT_TRUE(has_text(to_report(asked, read_curves(asked.plan), {}, {.markdown = true}), "| AdamW "))
+  EXPECT_TRUE(has_text(to_report(asked, read_groups(asked.plan), {}, {.markdown = true}), "| AdamW "))
       << report;
-  const auto subtitle = to_chart(asked, read_curves(asked.plan)).subtitle;
+  const auto subtitle = to_chart(asked, read_groups(asked.plan)).subtitle;
   EXPECT_EQ(subtitle, "Mean of 1 to 2 seeds, band ± one deviation; some runs are not finished");
 }
 
 TEST_F(CurvesTest, RunsThatAreMissingOrHaveNoEpochGiveNoCurve) {
   const auto asked = figure({"quantization"}, {1});
-  EXPECT_TRUE(read_curves(asked.plan).curves.empty());
-  EXPECT_TRUE(read_curves(asked.plan).problems.empty());
+  EXPECT_TRUE(read_groups(asked.plan).groups.empty());
+  EXPECT_TRUE(read_groups(asked.plan).problems.empty());
   write_curve(run_of(asked, "table1/cifar100/adamw", 1), {}, false);
-  EXPECT_TRUE(read_curves(asked.plan).curves.empty());
-  EXPECT_TRUE(to_chart(asked, read_curves(asked.plan)).panels.empty());
+  EXPECT_TRUE(read_groups(asked.plan).groups.empty());
+  EXPECT_TRUE(to_chart(asked, read_groups(asked.plan)).panels.empty());
   write_curve(run_of(asked, "table1/tinyimagenet/adamw", 1), {{0.1, 4}});
-  EXPECT_EQ(to_chart(asked, read_curves(asked.plan)).panels.size(), 2U);
+  EXPECT_EQ(to_chart(asked, read_groups(asked.plan)).panels.size(), 2U);
 }
 
 TEST_F(CurvesTest, ADamagedRunIsSaidToBe) {
@@ -236,9 +242,9 @@ TEST_F(CurvesTest, ADamagedRunIsSaidToBe) {
   const auto& damaged = run_of(asked, "table1/cifar100/adamw", 2);
   write_curve(damaged, {{0.2, 4}});
   std::ofstream(damaged.folder / "events.jsonl") << "no event\n";
-  const auto curves = read_curves(asked.plan);
-  ASSERT_EQ(curves.curves.size(), 1U);
-  EXPECT_EQ(curves.curves[0].runs.size(), 1U);
+  const auto curves = read_groups(asked.plan);
+  ASSERT_EQ(curves.groups.size(), 1U);
+  EXPECT_EQ(curves.groups[0].runs.size(), 1U);
   ASSERT_EQ(curves.problems.size(), 1U);
   EXPECT_TRUE(has_text(to_report(asked, curves, {}, {}), curves.problems[0]));
   EXPECT_TRUE(has_text(curves.problems[0], "seed-2")) << curves.problems[0];
