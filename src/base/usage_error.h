@@ -1,7 +1,9 @@
-// What the person at the keyboard got wrong, as opposed to what failed.
+// What the person at the keyboard got wrong, as opposed to what failed; and what they stopped.
 #pragma once
 
 #include <sadam/error.h>
+
+#include <string>
 
 namespace sadam {
 
@@ -10,6 +12,12 @@ namespace sadam {
 class UsageError : public Error {
  public:
   using Error::Error;
+};
+
+/// Thrown by long work that was asked to stop, once what it had is saved. The program says the words, if
+/// there are any, and ends with status 130.
+struct Interrupted {
+  std::string words = {};
 };
 
 }  // namespace sadam

@@ -145,12 +145,7 @@ void audit_now(const AuditArguments& arguments) {
   options.stop = &StopSignal::flag();
   const WorkLine doing;
   options.progress = [&](const std::string& what) { doing.say(what); };
-  lab::Audit audit;
-  try {
-    audit = lab::run_audit(options);
-  } catch (const lab::Stopped&) {
-    throw Interrupted();
-  }
+  const auto audit = lab::run_audit(options);
   doing.clear();
   constexpr std::size_t kWidth = 80;
   std::cout << to_text(audit_table(audit), kWidth) << '\n'

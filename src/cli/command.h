@@ -42,9 +42,6 @@ int run(int argc, char** argv);
 /// The help of every command in both widths, as the C++ that main.cpp includes.
 void write_help_texts(std::ostream& out);
 
-/// Thrown by a subcommand that was told to stop and has saved what it had.
-struct Interrupted {};
-
 /// Adds a subcommand. The first paragraph of `help` is what the help of `app` says of it; the rest stands
 /// below its options. No line of it is wider than 80 columns; lines that are not indented are a paragraph.
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& help);

@@ -180,19 +180,6 @@ void list_data(const DataArguments& arguments) {
   std::cout << to_text(table, output_width());
 }
 
-// Runs a subcommand; Ctrl-C ends it with a word and the status that shells expect.
-template <typename Action>
-std::function<void()> interruptible(std::shared_ptr<DataArguments> arguments, Action action) {
-  return [arguments, action] {
-    try {
-      action(*arguments);
-    } catch (const data::Interrupted& interrupted) {
-      std::cerr << fmt::format("sadam: {}\n", interrupted.what());
-      throw Interrupted();
-    }
-  };
-}
-
 void add_root(CLI::App& command, DataArguments& arguments) {
   add_root_option(command, arguments.root, "Folder of the data sets");
 }
@@ -214,13 +201,13 @@ void add_data(CLI::App& app) {
       ->type_name("NAME");
   add_root(fetch, *arguments);
   fetch.add_flag("--keep-archive", arguments->keep_archive, "Keeps the archive after it has been unpacked");
-  fetch.callback(interruptible(arguments, fetch_data));
+  fetch.callback([arguments] { fetch_data(*arguments); });
 
   auto& check = add_command(command, "check", kCheckHelp);
   check.add_option("names", arguments->names, "What to check; without a name, everything that is here")
       ->type_name("NAME");
   add_root(check, *arguments);
-  check.callback(interruptible(arguments, check_data));
+  check.callback([arguments] { check_data(*arguments); });
 }
 
 }  // namespace sadam::cli

@@ -230,7 +230,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (is_help_on_unknown_command(app, error)) return fail(parse_failure(app, error), 2);
     return app.exit(error) == 0 ? finish_output() : 2;  // help is an "error" with status 0
-  } catch (const Interrupted&) {
+  } catch (const Interrupted& interrupted) {
+    if (!interrupted.words.empty()) std::cerr << interrupted.words << '\n';
     return 130;
   } catch (const UsageError& error) {
     return fail(error.what(), 2);

@@ -134,10 +134,8 @@ std::string about_elsewhere(const reproduce::Execution& execution) {
 }
 
 void conclude(const reproduce::Execution& execution, const JobOptions& jobs) {
-  if (execution.stopped) {
-    if (!jobs.is_worker()) std::cerr << "Stopped and saved; the same command goes on.\n";
-    throw Interrupted();
-  }
+  if (execution.stopped)
+    throw Interrupted{jobs.is_worker() ? "" : "Stopped and saved; the same command goes on."};
   const auto& failures = execution.failures;
   if (failures.empty()) return;
   const auto others = failures.size() == 1 ? "" : fmt::format(" (and {} more, above)", failures.size() - 1);

@@ -165,20 +165,16 @@ void theory_now(const TheoryArguments& arguments) {
   const StopSignal stop;
   const WorkLine doing;
   std::vector<lab::Claim> all;
-  try {
-    for (const auto* topic : topics) {
-      const auto say = [&](const std::string& what) {
-        doing.say(fmt::format("checking {}: {}", topic->name, what));
-      };
-      const lab::LongWork options{arguments.quick, arguments.seed, &StopSignal::flag(), say};
-      say(topic->about);
-      const auto claims = topic->check(options);
-      doing.clear();
-      for (const auto& claim : claims) std::cout << block_of(claim) << '\n' << std::flush;
-      all.insert(all.end(), claims.begin(), claims.end());
-    }
-  } catch (const lab::Stopped&) {
-    throw Interrupted();
+  for (const auto* topic : topics) {
+    const auto say = [&](const std::string& what) {
+      doing.say(fmt::format("checking {}: {}", topic->name, what));
+    };
+    const lab::LongWork options{arguments.quick, arguments.seed, &StopSignal::flag(), say};
+    say(topic->about);
+    const auto claims = topic->check(options);
+    doing.clear();
+    for (const auto& claim : claims) std::cout << block_of(claim) << '\n' << std::flush;
+    all.insert(all.end(), claims.begin(), claims.end());
   }
   std::cout << theory_summary(all);
   if (!file.empty()) base::write_file_atomically(file, csv_of(all));

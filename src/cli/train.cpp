@@ -211,10 +211,8 @@ void train_run(const TrainArguments& arguments, const std::string& text, const L
       throw;
     }
   }();
-  if (outcome == train::Outcome::stopped) {
-    std::cerr << fmt::format("Stopped and saved; go on with: sadam train --resume {}\n", where);
-    throw Interrupted();
-  }
+  if (outcome == train::Outcome::stopped)
+    throw Interrupted{fmt::format("Stopped and saved; go on with: sadam train --resume {}", where)};
   if (outcome == train::Outcome::was_finished)
     std::cerr << fmt::format(
         "{0} is finished: evaluate it with 'sadam eval {0}', or take its weights with 'sadam export {0} "

@@ -6,10 +6,9 @@
 #include <functional>
 #include <string>
 
-namespace sadam::lab {
+#include "base/usage_error.h"
 
-/// Thrown where `LongWork::stop` was seen.
-struct Stopped {};
+namespace sadam::lab {
 
 struct LongWork {
   bool quick = false;  ///< fewer seeds and points, shorter runs, lower dimensions
@@ -25,9 +24,9 @@ struct LongWork {
   void say(const std::string& what) const {
     if (progress) progress(what);
   }
-  /// Throws `Stopped` if asked to stop; long loops call it.
+  /// Throws Interrupted if asked to stop; long loops call it.
   void check_stop() const {
-    if (stop != nullptr && stop->load(std::memory_order_relaxed)) throw Stopped{};
+    if (stop != nullptr && stop->load(std::memory_order_relaxed)) throw Interrupted{};
   }
 };
 

@@ -2,32 +2,25 @@
 // all.
 #pragma once
 
-#include <sadam/error.h>
-
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
 
+#include "base/usage_error.h"
 #include "data/catalogue.h"
 
 namespace sadam::data {
 
-/// The caller asked to stop. What was done so far is kept where it is of use.
-class Interrupted : public Error {
- public:
-  using Error::Error;
-};
-
 /// How something long tells its caller how far it is, and how the caller ends it.
 struct Watch {  /// Bytes done and in all (0: not known). Called often, from the caller's own thread.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
-  /// Asked several times a second; true ends the work with Interrupted.
+  /// Asked several times a second; true ends the work with Interrupted. What is of use is kept.
   std::function<bool()> stop = {};
 
   void check() const {
-    if (stop && stop()) throw Interrupted("stopped; run the same command again to go on.");
+    if (stop && stop()) throw Interrupted{"Stopped; run the same command again to go on."};
   }
   void report(std::uint64_t done, std::uint64_t all) const {
     check();
