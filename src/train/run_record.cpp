@@ -90,28 +90,28 @@ RunRecord::RunRecord(const RunPaths& paths, const Recipe& recipe, const Position
 }
 
 void RunRecord::step(const StepEvent& event) {
-  events_->write(event);
+  events_->append(to_line(event));
   if (event.step % interval_ == 0) tensorboard_->step(event, wall_time());
   if (!regimes_) return;
   for (const auto& change : regimes_->add(event)) {
-    events_->write(change);
+    events_->append(to_line(change));
     progress_.note(fmt::format("step {}: {} went from {:.3g} to {:.3g}", event.step,
                                change.quantity == "lgi" ? "ρ" : "the residual", change.before, change.after));
   }
 }
 
 void RunRecord::chatter(const ChatterEvent& event) {
-  events_->write(event);
+  events_->append(to_line(event));
   tensorboard_->chatter(event, wall_time());
 }
 
 void RunRecord::epoch(const EpochEvent& event) {
-  events_->write(event);
+  events_->append(to_line(event));
   tensorboard_->epoch(event, std::exchange(last_epoch_, event), wall_time());
 }
 
 void RunRecord::note(const std::string& text, bool shown) {
-  events_->write(NoteEvent{text});
+  events_->append(to_line(NoteEvent{text}));
   if (shown) progress_.note(text);
 }
 

@@ -39,7 +39,7 @@ class RunRecord {
   const RunPaths& paths_;
   Progress& progress_;
   std::int64_t interval_;  ///< steps between points of TensorBoard's
-  std::optional<EventWriter> events_;
+  std::optional<AppendFile> events_;
   std::optional<TensorBoardWriter> tensorboard_;
   std::optional<RegimeWatch> regimes_;
   EpochEvent last_epoch_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sadam/error.h>
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <system_error>
@@ -28,24 +27,6 @@ Number number_at(std::span<const std::byte> bytes, std::size_t offset) {
   std::memcpy(&number, bytes.subspan(offset).first(sizeof number).data(), sizeof number);
   return number;
 }
-
-/// Fills a buffer of the right size from its front.
-class Filler {
- public:
-  explicit Filler(std::span<std::byte> buffer) : left_(buffer) {}
-
-  void put(std::span<const std::byte> bytes) {
-    std::copy(bytes.begin(), bytes.end(), left_.begin());
-    left_ = left_.subspan(bytes.size());
-  }
-  template <class Number>
-  void put_number(Number number) {
-    put(std::as_bytes(std::span(&number, 1)));
-  }
-
- private:
-  std::span<std::byte> left_;
-};
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -87,15 +68,19 @@ void visit_position_fields(Where& position, const Visit& visit) {
 }  // namespace
 
 std::vector<std::byte> seal(std::string_view meta, std::span<const std::byte> payload) {
-  std::vector<std::byte> bytes(kHeaderSize + meta.size() + payload.size() + kChecksumSize);
-  Filler filler(bytes);
-  filler.put(std::as_bytes(std::span(kMagic)));
-  filler.put_number(kNewestVersion);
-  filler.put_number(static_cast<std::uint64_t>(meta.size()));
-  filler.put_number(static_cast<std::uint64_t>(payload.size()));
-  filler.put(std::as_bytes(std::span(meta)));
-  filler.put(payload);
-  filler.put_number(base::crc32(std::span(bytes).first(bytes.size() - kChecksumSize)));
+  std::vector<std::byte> bytes;
+  bytes.reserve(kHeaderSize + meta.size() + payload.size() + kChecksumSize);
+  const auto put = [&](std::span<const std::byte> part) {
+    bytes.insert(bytes.end(), part.begin(), part.end());
+  };
+  const auto put_number = [&](auto number) { put(std::as_bytes(std::span(&number, 1))); };
+  put(std::as_bytes(std::span(kMagic)));
+  put_number(kNewestVersion);
+  put_number(static_cast<std::uint64_t>(meta.size()));
+  put_number(static_cast<std::uint64_t>(payload.size()));
+  put(std::as_bytes(std::span(meta)));
+  put(payload);
+  put_number(base::crc32(bytes));
   return bytes;
 }
 

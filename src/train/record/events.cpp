@@ -292,11 +292,6 @@ const EpochEvent* epoch_to_keep(const std::vector<EpochEvent>& epochs) {
   return validated != nullptr ? validated : best_of(epochs);
 }
 
-void EventWriter::write(const Event& event) {
-  const auto line = to_line(event);
-  file_.append(std::as_bytes(std::span(line)));
-}
-
 void StepCounts::add(const StepEvent& step) {
   ++steps;
   if (step.skipped) ++skipped;

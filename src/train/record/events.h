@@ -112,21 +112,6 @@ const EpochEvent* best_validated(const std::vector<EpochEvent>& epochs);
 /// The one whose checkpoint is best.pt: by the validation images where there are any, else by the test set.
 const EpochEvent* epoch_to_keep(const std::vector<EpochEvent>& epochs);
 
-/// Appends events. Throws an Error that names the file when the disk is full or the folder cannot be written.
-class EventWriter {
- public:
-  /// Cuts the file back to `keep` bytes first (a resumed run; a shorter file is an Error), or makes a new
-  /// one.
-  EventWriter(const std::filesystem::path& path, std::uint64_t keep) : file_(path, keep) {}
-
-  void write(const Event& event);
-  /// Everything written so far is on disk; returns how far that is.
-  FileMark sync() { return file_.sync(); }
-
- private:
-  AppendFile file_;
-};
-
 /// A field of a recipe and its value.
 using Hyperparameter = std::pair<std::string, std::variant<std::string, double, bool>>;
 
@@ -137,7 +122,7 @@ void check_tensorboard_place(const std::filesystem::path& folder);
 /// event are the same whether it was just written or read from events.jsonl.
 class TensorBoardWriter {
  public:
-  /// As EventWriter's; a new file begins with the version record.
+  /// As AppendFile's; a new file begins with the version record.
   TensorBoardWriter(const std::filesystem::path& path, std::uint64_t keep);
 
   void scalar(std::string_view tag, std::int64_t step, double value, double wall_time);

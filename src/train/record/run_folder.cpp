@@ -190,7 +190,8 @@ AppendFile::AppendFile(const fs::path& path, std::uint64_t keep)
     throw base::failure("write", path, errno);
 }
 
-void AppendFile::append(std::span<const std::byte> bytes) {
+void AppendFile::append(std::string_view record) {
+  const auto bytes = std::as_bytes(std::span(record));
   try {
     base::write_all(file_, bytes, path_);
   } catch (const Error&) {

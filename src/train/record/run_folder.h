@@ -91,15 +91,17 @@ std::uint32_t checksum_of_first(std::uint64_t bytes, const std::filesystem::path
 /// nothing.
 void check_unchanged_since(const FileMark& mark, const std::filesystem::path& path);
 
-/// A file that grows record by record and can be cut back to where a checkpoint saw it.
+/// A file that grows record by record and can be cut back to where a checkpoint saw it. Throws an Error that
+/// names the file when the disk is full or the folder cannot be written.
 class AppendFile {
  public:
-  /// Cuts the file back to `keep` bytes; with keep = 0 makes it, or empties it.
+  /// Cuts the file back to `keep` bytes, of which it has as many or more; with keep = 0 makes it, or empties
+  /// it.
   AppendFile(const std::filesystem::path& path, std::uint64_t keep);
 
   /// Hands the bytes to the system at once, so that they outlive this process. If they do not all fit, none
   /// stay.
-  void append(std::span<const std::byte> bytes);
+  void append(std::string_view record);
 
   /// Everything appended so far is on disk; returns how far that is.
   FileMark sync();

@@ -159,10 +159,7 @@ const std::filesystem::path& in_its_folder(const std::filesystem::path& path) {
   return path;
 }
 
-void append(AppendFile& file, const Message& message) {
-  const auto record = framed(message);
-  file.append(std::as_bytes(std::span(record)));
-}
+void append(AppendFile& file, const Message& message) { file.append(framed(message)); }
 
 }  // namespace
 

@@ -30,96 +30,96 @@ std::vector<std::int64_t> steps_in(const fs::path& path) {
   return steps;
 }
 
-TEST(EventWriter, AppendsAndKnowsItsLength) {
+TEST(AppendFile, AppendsAndKnowsItsLength) {
   const TemporaryFolder folder;
   const auto path = folder / "events.jsonl";
-  EventWriter writer(path, 0);
+  AppendFile writer(path, 0);
   EXPECT_EQ(FileMark(), writer.sync());
-  writer.write(numbered(1));
+  writer.append(to_line(numbered(1)));
   EXPECT_EQ(to_line(numbered(1)), text_of_file(path));  // at once: a killed process loses nothing it wrote
-  writer.write(numbered(2));
+  writer.append(to_line(numbered(2)));
   EXPECT_EQ(fs::file_size(path), writer.sync().bytes);
   auto moved = std::move(writer);
-  moved.write(NoteEvent{"moved"});
+  moved.append(to_line(NoteEvent{"moved"}));
   EXPECT_EQ(fs::file_size(path), moved.sync().bytes);
   EXPECT_EQ((std::vector<std::int64_t>{1, 2}), steps_in(path));
 }
 
-TEST(EventWriter, ResumesWhereTheCheckpointWas) {
+TEST(AppendFile, ResumesWhereTheCheckpointWas) {
   const TemporaryFolder folder;
   const auto path = folder / "events.jsonl";
   FileMark kept;
   {
-    EventWriter writer(path, 0);
-    writer.write(numbered(1));
+    AppendFile writer(path, 0);
+    writer.append(to_line(numbered(1)));
     kept = writer.sync();
-    writer.write(numbered(2));
-    writer.write(numbered(3));
+    writer.append(to_line(numbered(2)));
+    writer.append(to_line(numbered(3)));
   }
-  EventWriter resumed(path, kept.bytes);
+  AppendFile resumed(path, kept.bytes);
   EXPECT_EQ(kept, resumed.sync());
-  resumed.write(numbered(20));
+  resumed.append(to_line(numbered(20)));
   EXPECT_EQ((std::vector<std::int64_t>{1, 20}), steps_in(path));
   EXPECT_EQ(fs::file_size(path), resumed.sync().bytes);
 }
 
-TEST(EventWriter, KnowsTheChecksumOfTheWholeFileAlsoWhenItWentOn) {
+TEST(AppendFile, KnowsTheChecksumOfTheWholeFileAlsoWhenItWentOn) {
   const TemporaryFolder folder;
   const auto path = folder / "events.jsonl";
   const auto whole = [&] { return checksum_of_first(fs::file_size(path), path); };
   FileMark kept;
   {
-    EventWriter writer(path, 0);
-    for (int i = 0; i < 5; ++i) writer.write(numbered(i));
+    AppendFile writer(path, 0);
+    for (int i = 0; i < 5; ++i) writer.append(to_line(numbered(i)));
     kept = writer.sync();
     EXPECT_EQ(whole(), kept.checksum);
-    writer.write(numbered(9));
+    writer.append(to_line(numbered(9)));
   }
-  EventWriter resumed(path, kept.bytes);
+  AppendFile resumed(path, kept.bytes);
   EXPECT_EQ(kept, resumed.sync());
-  resumed.write(numbered(6));
+  resumed.append(to_line(numbered(6)));
   EXPECT_EQ(whole(), resumed.sync().checksum);
   EXPECT_NE(kept.checksum, resumed.sync().checksum);
 }
 
-TEST(EventWriter, ANewRunStartsFromNothing) {
+TEST(AppendFile, ANewRunStartsFromNothing) {
   const TemporaryFolder folder;
   const auto path = folder / "events.jsonl";
   write_text(path, "old");
-  EventWriter writer(path, 0);
-  writer.write(numbered(1));
+  AppendFile writer(path, 0);
+  writer.append(to_line(numbered(1)));
   EXPECT_EQ((std::vector<std::int64_t>{1}), steps_in(path));
 }
 
-TEST(EventWriter, AFileShorterThanTheCheckpointSaysIsRefusedAndLeftAlone) {
+TEST(AppendFile, AFileShorterThanTheCheckpointSaysIsRefusedAndLeftAlone) {
   const TemporaryFolder folder;
   const auto path = folder / "events.jsonl";
   write_text(path, "12345");
-  EXPECT_TRUE(says(refusal([&] { EventWriter(path, 6); }), path.string() + " has 5 bytes and had 6"));
+  EXPECT_TRUE(says(refusal([&] { AppendFile(path, 6); }), path.string() + " has 5 bytes and had 6"));
   EXPECT_EQ("12345", text_of_file(path));
-  EXPECT_TRUE(says(refusal([&] { EventWriter(folder / "none", 6); }), "No such file or directory"));
+  EXPECT_TRUE(says(refusal([&] { AppendFile(folder / "none", 6); }), "No such file or directory"));
   EXPECT_FALSE(fs::exists(folder / "none"));
 }
 
-TEST(EventWriter, AFullDiskIsASentence) {
+TEST(AppendFile, AFullDiskIsASentence) {
   const TemporaryFolder folder;
   const auto path = folder / "events.jsonl";
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
   fs::create_symlink("/dev/full", path);
-  EventWriter writer(path, 0);
+  AppendFile writer(path, 0);
   EXPECT_EQ("cannot write " + path.string() + ": No space left on device; make room and try again.",
-            refusal([&] { writer.write(numbered(1)); }));
+            refusal([&] { writer.append(to_line(numbered(1))); }));
 }
 
-TEST(EventWriter, ADiskThatFillsUpLeavesWholeLines) {
+TEST(AppendFile, ADiskThatFillsUpLeavesWholeLines) {
   const TemporaryFolder folder;
   const auto path = folder / "events.jsonl";
   const auto line = to_line(numbered(1)).size();
   Child child([&] {
     sadam::testing::limit_file_size(3 * line + line / 2);
-    EventWriter writer(path, 0);
-    for (int i = 0; i < 3; ++i) writer.write(numbered(1));
-    const auto sentence = refusal([&] { writer.write(numbered(1)); });
+    AppendFile writer(path, 0);
+    for (int i = 0; i < 3; ++i) writer.append(to_line(numbered(1)));
+    const auto sentence = refusal([&] { writer.append(to_line(numbered(1))); });
     return says(sentence, "cannot write " + path.string() + ": File too large.") &&
                    writer.sync().bytes == 3 * line
                ? 0
@@ -130,14 +130,14 @@ TEST(EventWriter, ADiskThatFillsUpLeavesWholeLines) {
   EXPECT_EQ(3 * line, fs::file_size(path));
 }
 
-TEST(EventWriter, AFolderThatCannotBeWrittenIsASentence) {
+TEST(AppendFile, AFolderThatCannotBeWrittenIsASentence) {
   const TemporaryFolder folder;
   const auto path = folder / "events.jsonl";
   fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read |
                                      fs::perms::others_exec);
   Child child([&] {
     if (!sadam::testing::give_up_root()) return 2;
-    const auto sentence = refusal([&] { EventWriter(path, 0); });
+    const auto sentence = refusal([&] { AppendFile(path, 0); });
     return says(sentence, "cannot write " + path.string() + ": Permission denied.") ? 0 : 1;
   });
   const int status = child.status();
@@ -179,15 +179,15 @@ class Reports {
   std::array<int, 2> ends_{};
 };
 
-TEST(EventWriter, AProcessKilledAtAnyMomentResumesFromItsCheckpoint) {
+TEST(AppendFile, AProcessKilledAtAnyMomentResumesFromItsCheckpoint) {
   for (int round = 0; round < 8; ++round) {
     const TemporaryFolder folder;
     const auto path = folder / "events.jsonl";
     const Reports reports;
     Child child([&] {
-      EventWriter writer(path, 0);
+      AppendFile writer(path, 0);
       for (std::int64_t step = 1;; ++step) {
-        writer.write(numbered(step));
+        writer.append(to_line(numbered(step)));
         if (step % 10 == 0) reports.send(writer.sync().bytes);  // a checkpoint
       }
       return 0;
@@ -198,13 +198,13 @@ TEST(EventWriter, AProcessKilledAtAnyMomentResumesFromItsCheckpoint) {
     const auto kept = reports.last();
     const auto before = steps_in(path);
     EXPECT_GE(before.size(), kept / to_line(numbered(1)).size() / 2);
-    EventWriter writer(path, kept);
+    AppendFile writer(path, kept);
     const auto after = steps_in(path);
     ASSERT_FALSE(after.empty());
     EXPECT_EQ(0U, read_events(path).cut_line);
     EXPECT_EQ(0, after.back() % 10) << "it does not end where the checkpoint was";
     EXPECT_EQ(static_cast<std::int64_t>(after.size()), after.back());
-    writer.write(numbered(after.back() + 1));
+    writer.append(to_line(numbered(after.back() + 1)));
     EXPECT_EQ(after.size() + 1, steps_in(path).size());
   }
 }
