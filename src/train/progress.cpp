@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/quantities.h"
+#include "base/statistics.h"
 #include "base/text.h"
 
 namespace sadam::train {
@@ -17,23 +18,6 @@ namespace {
 constexpr std::size_t kWindow = 50;
 constexpr double kSecondsBetweenRedraws = 0.1;
 constexpr double kSecondsBetweenPlainLines = 30;
-
-/// Means over what there is: a step that was skipped has no finite loss.
-class FiniteMean {
- public:
-  void add(double value) {
-    if (!std::isfinite(value)) return;
-    sum_ += value;
-    ++count_;
-  }
-  double value() const {
-    return count_ == 0 ? std::numeric_limits<double>::quiet_NaN() : sum_ / static_cast<double>(count_);
-  }
-
- private:
-  double sum_ = 0;
-  std::size_t count_ = 0;
-};
 
 std::string progress_bar(double fraction, std::size_t cells) {
   const auto filled = static_cast<std::size_t>(std::clamp(fraction, 0.0, 1.0) * static_cast<double>(cells));
@@ -153,7 +137,7 @@ void Progress::step(const StepEvent& event, double train_seconds) {
   if (options_.style == ProgressStyle::quiet) return;
   epoch_ = event.epoch;
   step_ = event.step;
-  recent_.push_back({event.loss, event.lgi, event.brake, event.probed, event.skipped, train_seconds});
+  recent_.push_back({event, train_seconds});
   if (recent_.size() > kWindow) recent_.pop_front();
   if (is_due()) show_state();
 }
@@ -204,27 +188,13 @@ void Progress::finish() {
   line_is_drawn_ = false;
 }
 
-Progress::Means Progress::means() const {
-  FiniteMean loss;
-  FiniteMean lgi;
-  FiniteMean brake;
-  bool probed = false;
-  bool brakes = false;
-  std::size_t skipped = 0;
-  for (const auto& sample : recent_) {
-    loss.add(sample.loss);
-    if (sample.probed) lgi.add(sample.lgi);
-    brake.add(sample.brake);
-    probed = probed || sample.probed;
-    brakes = brakes || sample.brake != 1;
-    if (sample.skipped) ++skipped;
-  }
-  Means result;
-  result.skipped = skipped;
-  result.loss = loss.value();
-  if (probed) result.lgi = lgi.value();
-  if (probed || brakes) result.brake = brake.value();
-  return result;
+// Over the recent steps: one that was skipped has no finite loss, and one that did not probe has no ρ.
+double Progress::mean_of(double StepEvent::*field) const {
+  std::vector<double> values;
+  for (const auto& [step, train_seconds] : recent_)
+    if (std::isfinite(step.*field) && (step.probed || field != &StepEvent::lgi))
+      values.push_back(step.*field);
+  return base::mean(values);
 }
 
 double Progress::seconds_per_step() const {
@@ -250,18 +220,26 @@ double Progress::seconds_left() const {
 }
 
 std::vector<Progress::LineField> Progress::state() const {
-  const auto now = means();
+  StepCounts counts;
+  bool brakes = false;
+  for (const auto& [step, train_seconds] : recent_) {
+    counts.add(step);
+    brakes = brakes || step.brake != 1;
+  }
   std::vector<LineField> fields = {
       {epoch_of(epoch_, shape_.epochs), 7},
       evaluated_ ? LineField{fmt::format("evaluating {:.0f} %", std::floor(100 * *evaluated_)), 6}
                  : LineField{step_rate(seconds_per_step()), 1},
       {fmt::format("ETA {}", base::duration(seconds_left())), 4},
-      {fmt::format("loss {}", base::decimal(now.loss, 4)), 5}};
+      {fmt::format("loss {}", base::decimal(mean_of(&StepEvent::loss), 4)), 5}};
   if (options_.brief) fields.insert(fields.begin(), {name_.substr(name_.rfind('/') + 1), 8});
-  if (now.skipped > 0)
-    fields.push_back({fmt::format("skipped {}/{}", now.skipped, recent_.size()), 5, base::Tone::notice});
-  if (now.lgi) fields.push_back({fmt::format("ρ {}", base::decimal(*now.lgi, 3)), 2});
-  if (now.brake) fields.push_back({fmt::format("brake {}", base::decimal(*now.brake, 3)), 3});
+  if (counts.skipped > 0)
+    fields.push_back({fmt::format("skipped {}/{}", counts.skipped, counts.steps), 5, base::Tone::notice});
+  // Both are constant where nothing probes and nothing brakes.
+  if (counts.probed > 0)
+    fields.push_back({fmt::format("ρ {}", base::decimal(mean_of(&StepEvent::lgi), 3)), 2});
+  if (counts.probed > 0 || brakes)
+    fields.push_back({fmt::format("brake {}", base::decimal(mean_of(&StepEvent::brake), 3)), 3});
   return fields;
 }
 

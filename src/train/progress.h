@@ -78,24 +78,14 @@ class Progress {
   void finish();
 
  private:
-  struct Sample {
-    double loss;
-    double lgi;
-    double brake;
-    bool probed;
-    bool skipped;
+  struct Recent {
+    StepEvent step;
     double train_seconds;
-  };
-  struct Means {
-    double loss = 0;
-    std::optional<double> lgi;    ///< none if no step was probed
-    std::optional<double> brake;  ///< none if nothing brakes and nothing is probed
-    std::size_t skipped = 0;      ///< steps
   };
 
   struct LineField;
 
-  Means means() const;
+  double mean_of(double StepEvent::*field) const;
   double seconds_per_step() const;
   double seconds_per_evaluation() const;
   double seconds_left() const;
@@ -118,7 +108,7 @@ class Progress {
   std::optional<double> evaluate_seconds_;  ///< per epoch, once there was one
   std::optional<double> evaluated_;         ///< the part of an evaluation that is done, while there is one
   double evaluation_began_ = 0;
-  std::deque<Sample> recent_;
+  std::deque<Recent> recent_;
   double last_shown_ = 0;
   bool line_is_drawn_ = false;
 };
