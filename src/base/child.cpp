@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <fstream>
 #include <string_view>
 #include <utility>
 
@@ -50,6 +51,13 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
 }
 
 }  // namespace
+
+std::vector<std::string> own_command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
 
 Pipe make_pipe() {
   std::array<int, 2> ends{};

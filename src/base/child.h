@@ -11,6 +11,9 @@
 
 namespace sadam::base {
 
+/// The words that this program was called with; none where the system does not say.
+std::vector<std::string> own_command_line();
+
 struct Pipe {
   Descriptor read;
   Descriptor write;

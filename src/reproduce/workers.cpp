@@ -34,15 +34,7 @@ constexpr char kFailed = '!';
 
 // This program, as it was called, with what makes it a worker right behind the subcommand.
 std::vector<std::string> command_of_worker(const std::string& plan, std::int64_t threads) {
-  const auto bytes = base::read_file("/proc/self/cmdline");
-  std::vector<std::string> words;
-  std::string word;
-  for (const auto byte : bytes) {
-    if (byte == std::byte{0})
-      words.push_back(std::exchange(word, {}));
-    else
-      word += static_cast<char>(byte);
-  }
+  auto words = base::own_command_line();
   const auto subcommand = static_cast<std::ptrdiff_t>(std::min<std::size_t>(2, words.size()));
   words.insert(words.begin() + subcommand,
                {"--worker", plan, "--worker-threads", fmt::format("{}", threads)});

@@ -1,6 +1,7 @@
 #include "train/setup.h"
 
 #include <ATen/Parallel.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sadam/error.h>
 #include <sadam/process_group.h>
@@ -16,11 +17,11 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <system_error>
 #include <thread>
 
+#include "base/child.h"
 #include "base/file.h"
 #include "base/usage_error.h"
 #include "nn/classifier.h"
@@ -50,13 +51,7 @@ std::string in_toml(std::string text) {
 }
 
 // "2026-02-28T23:59:59Z".
-std::string now_utc() {
-  const auto now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::array<char, sizeof "2026-02-28T23:59:59Z"> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%FT%TZ", &parts)};
-}
+std::string now_utc() { return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr))); }
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -75,10 +70,9 @@ std::string in_shell(const std::string& word) {
 
 // What this process was started with; "" where the system does not say.
 std::string command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');)
-    words.push_back(in_shell(words.empty() ? std::filesystem::path(word).filename().string() : word));
+  auto words = base::own_command_line();
+  if (!words.empty()) words.front() = std::filesystem::path(words.front()).filename().string();
+  for (auto& word : words) word = in_shell(word);
   return fmt::format("{}", fmt::join(words, " "));
 }
 
@@ -103,10 +97,7 @@ void check_finite(const torch::nn::Module& module, const std::string& file) {
 }  // namespace
 
 data::DataSet DataSets::open(const DataRecipe& recipe) {
-  const auto key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", recipe.name, recipe.root, recipe.pixels,
-                               recipe.train_images, recipe.test_images, recipe.validation_images);
-  const auto known = sets_.find(key);
-  if (known != sets_.end()) return known->second;
+  if (last_ && last_->first == recipe) return last_->second;
   data::DataRequest request;
   request.name = recipe.name;
   request.root = recipe.root;
@@ -114,8 +105,8 @@ data::DataSet DataSets::open(const DataRecipe& recipe) {
   request.train_images = static_cast<std::size_t>(recipe.train_images);
   request.test_images = static_cast<std::size_t>(recipe.test_images);
   request.validation_images = static_cast<std::size_t>(recipe.validation_images);
-  sets_.clear();  // one at a time: some are large
-  return sets_[key] = data::open_data_set(request);
+  last_.reset();  // one at a time: some are large
+  return last_.emplace(recipe, data::open_data_set(request)).second;
 }
 
 data::LoaderOptions loader_options(const Recipe& recipe, const data::DataSet& data, bool train) {

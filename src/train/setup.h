@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/data_set.h"
@@ -25,7 +26,7 @@ class DataSets {
   data::DataSet open(const DataRecipe& recipe);
 
  private:
-  std::map<std::string, data::DataSet> sets_;
+  std::optional<std::pair<DataRecipe, data::DataSet>> last_;
 };
 
 struct Network {
