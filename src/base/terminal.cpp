@@ -22,8 +22,6 @@ const char* code_of(Tone tone) {
   switch (tone) {
     case Tone::strong:
       return "1";
-    case Tone::faint:
-      return "2";
     case Tone::good:
       return "32";
     case Tone::notice:

@@ -23,7 +23,7 @@ bool is_live(std::FILE* stream);
 bool has_colour(std::FILE* stream);
 
 /// What a text is to its reader. Colour never says anything that the words do not say.
-enum class Tone { plain, strong, faint, good, notice, bad };
+enum class Tone { plain, strong, good, notice, bad };
 
 /// The text between the escape sequences of its tone, or as it is where there is no colour.
 std::string painted(std::string_view text, Tone tone, bool colour);
