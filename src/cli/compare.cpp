@@ -133,12 +133,7 @@ Chosen choose(const CompareArguments& arguments) {
     }
   }
   for (auto& run : report::named_runs(names, arguments.root)) chosen.runs.push_back(std::move(run));
-  for (auto run = chosen.runs.begin(); run != chosen.runs.end(); ++run)
-    if (std::any_of(chosen.runs.begin(), run, [&](const report::RunSummary& other) {
-          std::error_code unreadable;
-          return std::filesystem::equivalent(other.folder, run->folder, unreadable);
-        }))
-      throw UsageError(fmt::format("the run '{}' is given twice; leave one out.", run->name));
+  report::check_given_once(chosen.runs);
   return chosen;
 }
 

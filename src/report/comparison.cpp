@@ -60,21 +60,16 @@ train::Recipe without_seed(train::Recipe recipe) {
   return recipe;
 }
 
-/// A seed that counts twice makes the deviation smaller than it is.
-bool seeds_differ(const std::vector<RunSummary>& runs) {
-  std::set<std::int64_t> seeds;
-  for (const auto& run : runs) seeds.insert(run.recipe->seed);
-  return seeds.size() == runs.size();
-}
-
-void check_seeds_differ(const std::vector<RunSummary>& runs) {
+/// What is wrong if a seed comes twice, which makes the deviation smaller than it is; "" if none does.
+std::string complaint_on_seeds(const std::vector<RunSummary>& runs) {
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (runs[i].recipe->seed == runs[j].recipe->seed)
-        throw UsageError(
-            fmt::format("--by-seed: the runs '{}' and '{}' have the same recipe and the same seed, {}, which "
-                        "would count twice; leave one of them out.",
-                        runs[j].name, runs[i].name, runs[i].recipe->seed));
+        return fmt::format(
+            "--by-seed: the runs '{}' and '{}' have the same recipe and the same seed, {}, which would count "
+            "twice; leave one of them out.",
+            runs[j].name, runs[i].name, runs[i].recipe->seed);
+  return "";
 }
 
 bool all_differ(const std::vector<Entrant>& entrants) {
@@ -124,10 +119,10 @@ std::vector<Entrant> group_by_seed(const std::vector<RunSummary>& runs) {
   auto groups =
       groups_with(runs, [](const train::Recipe& recipe) { return without_machine(without_seed(recipe)); });
   if (!std::all_of(groups.begin(), groups.end(),
-                   [](const Entrant& group) { return seeds_differ(group.runs); }))
+                   [](const Entrant& group) { return complaint_on_seeds(group.runs).empty(); }))
     groups = groups_with(runs, without_seed);
   for (auto& group : groups) {
-    check_seeds_differ(group.runs);
+    if (const auto sentence = complaint_on_seeds(group.runs); !sentence.empty()) throw UsageError(sentence);
     std::vector<std::string> names;
     for (const auto& run : group.runs) names.push_back(run.name);
     group.name = common_name(names);

@@ -87,11 +87,6 @@ void check_whether_it_goes_on(RunSummary& run, const train::RunPaths& paths) {
   }
 }
 
-bool is_same_folder(const std::filesystem::path& a, const std::filesystem::path& b) {
-  std::error_code trouble;
-  return std::filesystem::equivalent(a, b, trouble);
-}
-
 // "" for a run it does not hold of.
 using Part = std::function<std::string(const RunSummary&)>;
 
@@ -225,16 +220,23 @@ std::vector<RunSummary> named_runs(const std::vector<std::string>& names, const 
   std::vector<RunSummary> runs;
   for (const auto& name : names) {
     const auto paths = train::find_run(name, root);
-    if (std::any_of(runs.begin(), runs.end(),
-                    [&](const auto& run) { return is_same_folder(run.folder, paths.folder); }))
-      throw UsageError(fmt::format("the run '{}' is given twice; leave one out.", name));
     auto shown = name;
     while (shown.size() > 1 && shown.back() == '/') shown.pop_back();
     auto run = summarise(paths, std::move(shown));
     if (is_unread(run.state)) throw Error(run.problem);
     runs.push_back(std::move(run));
   }
+  check_given_once(runs);
   return runs;
+}
+
+void check_given_once(const std::vector<RunSummary>& runs) {
+  for (auto run = runs.begin(); run != runs.end(); ++run)
+    if (std::any_of(runs.begin(), run, [&](const RunSummary& other) {
+          std::error_code trouble;
+          return std::filesystem::equivalent(other.folder, run->folder, trouble);
+        }))
+      throw UsageError(fmt::format("the run '{}' is given twice; leave one out.", run->name));
 }
 
 std::map<std::int64_t, std::vector<double>> values_by_epoch(const std::vector<RunSummary>& runs,

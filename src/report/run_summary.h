@@ -114,6 +114,9 @@ std::vector<RunSummary> summarise_all(const std::filesystem::path& root);
 /// read.
 std::vector<RunSummary> named_runs(const std::vector<std::string>& names, const std::filesystem::path& root);
 
+/// Throws a UsageError if two are of one folder.
+void check_given_once(const std::vector<RunSummary>& runs);
+
 /// A value for each of the runs that have it: `get` is a member, or a function, that gives an optional
 /// number.
 template <class Get>
