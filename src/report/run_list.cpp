@@ -25,25 +25,38 @@ namespace {
 /// Whether a column is among those that people see.
 enum class Brief { yes, no, if_any, only };  // if_any: where it is not 0 for some run; only: no program does
 
+using CellOf = std::function<Cell(const RunSummary&)>;
+
 /// A column of the list: what it is called and where it comes from.
 struct RunColumn {
   Column column;
   Brief brief;
-  std::function<Cell(const RunSummary&)> cell;
+  CellOf cell;
 };
 
-Cell recipe_cell(const RunSummary& run, const std::function<Cell(const train::Recipe&)>& cell) {
-  return run.recipe ? cell(*run.recipe) : Cell();
+template <class Get>
+CellOf from_recipe(const Get& get) {
+  return [get](const RunSummary& run) { return run.recipe ? Cell(get(*run.recipe)) : Cell(); };
 }
 
-Cell number_cell(const std::optional<double>& value, int digits) {
-  return value ? Cell::number(*value, digits) : Cell();
+CellOf number(std::optional<double> RunSummary::*field, int digits) {
+  return [=](const RunSummary& run) { return run.*field ? Cell::number(*(run.*field), digits) : Cell(); };
 }
 
-Cell percent_cell(const std::optional<double>& fraction) { return number_cell(base::percent(fraction), 2); }
+CellOf percent(std::optional<double> RunSummary::*field) {
+  return [=](const RunSummary& run) {
+    return run.*field ? Cell::number(base::percent(*(run.*field)), 2) : Cell();
+  };
+}
 
-Cell duration_cell(const std::optional<double>& seconds) {
-  return seconds ? Cell(*seconds, base::duration(*seconds)) : Cell();
+CellOf duration(std::optional<double> RunSummary::*field) {
+  return [=](const RunSummary& run) {
+    return run.*field ? Cell(*(run.*field), base::duration(*(run.*field))) : Cell();
+  };
+}
+
+CellOf count(std::int64_t train::StepCounts::*field) {
+  return [=](const RunSummary& run) { return Cell::count(run.counts.*field); };
 }
 
 Cell epochs_cell(const RunSummary& run) {
@@ -76,9 +89,6 @@ Cell by_epoch(const RunSummary& run, const Get& get) {
 
 // The numbers are importances: what goes first where there is little room. Results have the largest.
 std::vector<RunColumn> run_columns() {
-  const auto from_recipe = [](auto cell) {
-    return [cell](const RunSummary& run) { return recipe_cell(run, cell); };
-  };
   using Run = const RunSummary&;
   using Recipe = const train::Recipe&;
   using Epoch = const train::EpochEvent&;
@@ -86,47 +96,31 @@ std::vector<RunColumn> run_columns() {
       {{"name", "run"}, Brief::yes, [](Run run) { return Cell(run.name); }},
       {{"state", "state", Align::left, 20}, Brief::yes, state_cell},
       {{"data", "data", Align::left, 11}, Brief::yes, from_recipe([](Recipe recipe) {
-         return Cell(recipe.data.name);
+         return recipe.data.name;
        })},
-      {{"model", "model", Align::left, 12}, Brief::yes, from_recipe([](Recipe recipe) {
-         return Cell(short_model(recipe));
-       })},
-      {{"optimizer", "optimizer", Align::left, 14}, Brief::yes, from_recipe([](Recipe recipe) {
-         return Cell(short_optimizer(recipe));
-       })},
+      {{"model", "model", Align::left, 12}, Brief::yes, from_recipe(short_model)},
+      {{"optimizer", "optimizer", Align::left, 14}, Brief::yes, from_recipe(short_optimizer)},
       {{"seed", "seed", Align::right, 10}, Brief::yes, from_recipe([](Recipe recipe) {
          return Cell::count(recipe.seed);
        })},
       {{"epochs", "epochs", Align::right, 17}, Brief::yes, epochs_cell},
-      {{"best", "best %", Align::right, 19},
-       Brief::yes,
-       [](Run run) { return percent_cell(run.best_accuracy); }},
-      {{"last", "last %", Align::right, 16},
-       Brief::yes,
-       [](Run run) { return percent_cell(run.last_accuracy); }},
-      {{"brake", "brake", Align::right, 13},
-       Brief::yes,
-       [](Run run) { return number_cell(run.mean_brake, 2); }},
-      {{"time", "time", Align::right, 15},
-       Brief::yes,
-       [](Run run) { return duration_cell(run.train_seconds); }},
+      {{"best", "best %", Align::right, 19}, Brief::yes, percent(&RunSummary::best_accuracy)},
+      {{"last", "last %", Align::right, 16}, Brief::yes, percent(&RunSummary::last_accuracy)},
+      {{"brake", "brake", Align::right, 13}, Brief::yes, number(&RunSummary::mean_brake, 2)},
+      {{"time", "time", Align::right, 15}, Brief::yes, duration(&RunSummary::train_seconds)},
       {{"validated", "validated %", Align::right, 14},
        Brief::if_any,
-       [](Run run) { return percent_cell(run.validated_accuracy); }},
+       percent(&RunSummary::validated_accuracy)},
       {{"trend", "accuracy", Align::left, 18}, Brief::only, trend_cell},
       {{"steps", "steps", Align::right}, Brief::no, [](Run run) { return Cell::count(run.steps); }},
       {{"best_epoch", "epoch of best", Align::right},
        Brief::no,
        [](Run run) { return run.best_epoch ? Cell::count(*run.best_epoch) : Cell(); }},
-      {{"test_loss", "test loss", Align::right},
-       Brief::no,
-       [](Run run) { return number_cell(run.last_test_loss, 4); }},
-      {{"lgi", "ρ", Align::right}, Brief::no, [](Run run) { return number_cell(run.mean_lgi, 3); }},
-      {{"chatter", "chatter", Align::right, 4},
-       Brief::if_any,
-       [](Run run) { return number_cell(run.chatter, 3); }},
-      {{"flips", "flips", Align::right, 3}, Brief::if_any, [](Run run) { return number_cell(run.flips, 3); }},
-      {{"gap", "gap in loss", Align::right}, Brief::no, [](Run run) { return number_cell(run.last_gap, 4); }},
+      {{"test_loss", "test loss", Align::right}, Brief::no, number(&RunSummary::last_test_loss, 4)},
+      {{"lgi", "ρ", Align::right}, Brief::no, number(&RunSummary::mean_lgi, 3)},
+      {{"chatter", "chatter", Align::right, 4}, Brief::if_any, number(&RunSummary::chatter, 3)},
+      {{"flips", "flips", Align::right, 3}, Brief::if_any, number(&RunSummary::flips, 3)},
+      {{"gap", "gap in loss", Align::right}, Brief::no, number(&RunSummary::last_gap, 4)},
       {{"step_time", "time per step", Align::right},
        Brief::no,
        [](Run run) {
@@ -135,26 +129,18 @@ std::vector<RunColumn> run_columns() {
                            fmt::format("{} ms", base::decimal(1000 * *run.seconds_per_step, 1)))
                     : Cell();
        }},
-      {{"evaluate_time", "evaluation", Align::right},
-       Brief::no,
-       [](Run run) { return duration_cell(run.evaluate_seconds); }},
+      {{"evaluate_time", "evaluation", Align::right}, Brief::no, duration(&RunSummary::evaluate_seconds)},
       {{"memory", "memory", Align::right},
        Brief::no,
        [](Run run) {
          return run.peak_memory ? Cell(*run.peak_memory, base::memory(*run.peak_memory)) : Cell();
        }},
-      {{"skipped", "skipped", Align::right, 9},
-       Brief::if_any,
-       [](Run run) { return Cell::count(run.counts.skipped); }},
+      {{"skipped", "skipped", Align::right, 9}, Brief::if_any, count(&train::StepCounts::skipped)},
       {{"non_finite_probes", "bad probes", Align::right, 8},
        Brief::if_any,
-       [](Run run) { return Cell::count(run.counts.non_finite_probes); }},
-      {{"probed_steps", "probed steps", Align::right},
-       Brief::no,
-       [](Run run) { return Cell::count(run.counts.probed); }},
-      {{"within_noise", "in noise", Align::right, 7},
-       Brief::if_any,
-       [](Run run) { return Cell::count(run.counts.within_noise); }},
+       count(&train::StepCounts::non_finite_probes)},
+      {{"probed_steps", "probed steps", Align::right}, Brief::no, count(&train::StepCounts::probed)},
+      {{"within_noise", "in noise", Align::right, 7}, Brief::if_any, count(&train::StepCounts::within_noise)},
       {{"accuracies", "accuracy by epoch"},
        Brief::no,
        [](Run run) { return by_epoch(run, [](Epoch epoch) { return base::percent(epoch.test_accuracy); }); }},
