@@ -1,4 +1,4 @@
-// How recipes and runs are given on a command line.
+// How recipes, runs and trained models are given on a command line.
 #pragma once
 
 #include <fmt/format.h>
@@ -102,6 +102,25 @@ struct RunArgument {
 
   /// Throws a UsageError, with the nearest name that there is, if there is no such run.
   train::RunPaths find() const { return train::find_run(name, root); }
+};
+
+/// A trained model: a run, or a weight file with the recipe it was trained by.
+struct ModelArgument {
+  RunArgument run;
+  std::string weights;
+  RecipeOptions recipe;
+  bool ignore_recipe = false;
+  bool best = false;  ///< the checkpoint of the best epoch
+
+  void add_to(CLI::App& command);
+
+  struct Found {
+    train::RunPaths paths;  ///< of the run; its folder is empty for a weight file
+    train::Recipe recipe;
+  };
+  bool is_given() const { return !run.name.empty() || !weights.empty(); }
+  /// Throws a UsageError if neither or both are given, or if there is no such run. `command` is named in it.
+  Found find(const std::string& command) const;
 };
 
 /// One number of a list. Throws a UsageError that names the option, with an example of such a list.

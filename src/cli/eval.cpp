@@ -8,8 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/quantities.h"
+#include "base/usage_error.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/model_argument.h"
 #include "report/text_table.h"
 #include "train/trained_run.h"
 

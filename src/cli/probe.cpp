@@ -15,8 +15,8 @@
 
 #include "base/text.h"
 #include "base/usage_error.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/model_argument.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
 #include "nn/weights/tensor_file.h"

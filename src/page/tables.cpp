@@ -13,7 +13,6 @@
 #include "base/statistics.h"
 #include "page/page_json.h"
 #include "report/comparison.h"
-#include "reproduce/found_tables.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"
 #include "reproduce/results.h"

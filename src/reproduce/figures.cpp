@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "base/usage_error.h"
-#include "reproduce/found_tables.h"
 
 namespace sadam::reproduce {
 namespace {

@@ -1,7 +1,9 @@
-// What the runs of a plan came to: read, put together by method and control, compared seed by seed.
+// What the runs of a plan came to: read, put together by method and control, compared seed by seed; and the
+// plans that runs were made for.
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +42,24 @@ std::vector<std::string> differences_from_plan(const report::RunSummary& run, co
 /// The plan with these runs, known by their names, instead of those in folders. Throws an Error if it has
 /// none of them. Says in `differences` what they were not made with as the plan has it.
 Plan with_recorded(Plan plan, std::vector<report::RunSummary> runs, const std::filesystem::path& root);
+
+// ---- the other way round: from folders of runs to the tables that they were made for ----------------------
+
+struct FoundTable {
+  std::string name;               ///< of its recipe: "table1"
+  Request request;                ///< that makes the plan; its root is the folder that TABLE is in
+  Plan plan;                      ///< with every run that there could be
+  std::vector<std::size_t> runs;  ///< those in its folder, by their place in the list
+};
+
+/// A run belongs to a table if its folder is TABLE/COLUMN/ROW/seed-N, as `sadam reproduce` names it, wherever
+/// TABLE is; TABLE is "table1", "table1-quick" or "table1-3-epochs".
+std::vector<FoundTable> found_tables(const std::vector<const report::RunSummary*>& runs);
+
+/// The run, with the folder and the name that the table's plan has for it.
+report::RunSummary as_planned(report::RunSummary run, const FoundTable& table);
+
+// ---- groups of runs as rows of a table --------------------------------------------------------------------
 
 /// The key of the row; of a `cosine` control, which belongs to no row, "adamw".
 const std::string& key_of(const TableRecipe& table, const Group& group);

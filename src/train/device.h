@@ -12,7 +12,7 @@
 
 #include "step/out_of_memory.h"
 #include "step/precision.h"
-#include "train/recipe/choices.h"
+#include "train/recipe/recipe.h"
 
 namespace sadam::train {
 

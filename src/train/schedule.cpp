@@ -45,7 +45,7 @@ double schedule_factor(const ScheduleRecipe& schedule, std::int64_t step, const 
     case Schedule::inverse_power:
       return std::pow(1 + after_warmup, -schedule.power);
   }
-  throw std::logic_error("a schedule that train/recipe/choices.h does not list");
+  throw std::logic_error("a schedule that train/recipe/recipe.h does not list");
 }
 
 std::string warmup_beyond_the_run(const ScheduleRecipe& schedule, const RunLength& length) {
@@ -96,7 +96,7 @@ std::vector<double> brakes_of_control(const Recipe& recipe) {
       return shuffled;
     }
   }
-  throw std::logic_error("a control that train/recipe/choices.h does not list");
+  throw std::logic_error("a control that train/recipe/recipe.h does not list");
 }
 
 }  // namespace sadam::train

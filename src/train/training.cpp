@@ -90,7 +90,7 @@ std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const
       if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
       return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
   }
-  throw std::logic_error("an optimizer that train/recipe/choices.h does not list");
+  throw std::logic_error("an optimizer that train/recipe/recipe.h does not list");
 }
 
 bool is_on_gpu(const torch::nn::Module& module) { return module.parameters().front().is_cuda(); }
