@@ -98,7 +98,7 @@ class Assignment {
     const auto* const number = std::get_if<double>(&entry_.value);
     if (integer == nullptr && number == nullptr) refuse_type("a number");
     const double value = number != nullptr ? *number : static_cast<double>(*integer);
-    const auto& range = std::get<Numbers>(row_.allowed);
+    const auto& range = std::get<OptionRange>(row_.allowed);
     const bool high_enough = range.with_low ? value >= range.low : value > range.low;
     const bool low_enough = range.with_high ? value <= range.high : value < range.high;
     if (!std::isfinite(value))

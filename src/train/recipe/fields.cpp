@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <stdexcept>
 #include <type_traits>
 
@@ -18,9 +19,9 @@ constexpr std::int64_t kMillion = 1'000'000;
 constexpr std::int64_t kBillion = 1'000'000'000;
 /// Runs of AdamW with the brakes of another run: they take its bias correction.
 constexpr std::string_view kControls = "controls";
-constexpr Numbers kNotNegative{0};
-constexpr Numbers kZeroToOne{0, 1};
-constexpr Numbers kLessThanOne{.low = 0, .high = 1, .with_high = false};
+constexpr OptionRange kNotNegative{0};
+constexpr OptionRange kZeroToOne{0, 1};
+constexpr OptionRange kLessThanOne{.low = 0, .high = 1, .with_high = false};
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a member cannot be put into parentheses
 #define SADAM_FIELD(table, key) #table, #key, [](Recipe & recipe) -> Slot { return &recipe.table.key; }
@@ -39,7 +40,7 @@ Allowed allowed_of(const OptionRange& range) {
   } else if constexpr (std::is_same_v<T, bool>) {
     return YesOrNo{};
   } else if constexpr (std::is_same_v<T, double>) {
-    return Numbers{range.low, range.high, range.with_low, range.with_high};
+    return range;
   } else {
     const bool bounded = range.high < static_cast<double>(kBillion);
     return Integers{static_cast<T>(range.low), bounded ? static_cast<T>(range.high) : kBillion};
@@ -154,7 +155,7 @@ std::string digits_of(double value) {
   return {buffer.data(), end};
 }
 
-std::string describe_numbers(const Numbers& range) {
+std::string describe_numbers(const OptionRange& range) {
   const auto low = digits_of(range.low);
   const auto high = digits_of(range.high);
   const bool bounded = range.high != std::numeric_limits<double>::infinity();
@@ -197,7 +198,7 @@ struct DescribeAllowed {
       return fmt::format("at least {}", range.least);
     return fmt::format("{} to {}", range.least, range.most);
   }
-  std::string operator()(const Numbers& range) const { return describe_numbers(range); }
+  std::string operator()(const OptionRange& range) const { return describe_numbers(range); }
   std::string operator()(const YesOrNo& /*unused*/) const { return "true or false"; }
 };
 

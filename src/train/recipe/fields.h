@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -26,15 +25,9 @@ struct Integers {
   std::int64_t least;
   std::int64_t most;
 };
-/// Finite numbers between two ends.
-struct Numbers {
-  double low;
-  double high = std::numeric_limits<double>::infinity();
-  bool with_low = true;
-  bool with_high = true;
-};
 struct YesOrNo {};
-using Allowed = std::variant<AnyText, OneOf, Integers, Numbers, YesOrNo>;
+/// In a range there are finite numbers only.
+using Allowed = std::variant<AnyText, OneOf, Integers, OptionRange, YesOrNo>;
 
 struct FieldRow {
   std::string_view table;  ///< "optimizer"; "" for fields outside all tables

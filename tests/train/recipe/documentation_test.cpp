@@ -61,7 +61,7 @@ std::string allowed(const OptionRange& range) {
   else if constexpr (std::is_same_v<T, bool>)
     return "true or false";
   else
-    return describe(Numbers{range.low, range.high, range.with_low, range.with_high});
+    return describe(range);
 }
 
 // Every row that docs/options.md or docs/rivals.md must have.
