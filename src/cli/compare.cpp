@@ -178,7 +178,7 @@ void compare_now(const CompareArguments& arguments) {
     std::cout << (are_rows ? to_text_rows(comparison, output_width()) : to_text(comparison, output_width()));
   std::cout.flush();
   for (const auto& picture : {arguments.svg, arguments.png})
-    if (!picture.empty()) write_picture(picture, to_chart(comparison));
+    if (!picture.empty()) write_picture(picture, to_picture(comparison));
   for (const auto* sentences : {&chosen.left_out, &comparison.warnings})
     for (const auto& sentence : *sentences)
       std::cerr << fmt::format("sadam: {}\n", base::printable(sentence));

@@ -137,9 +137,9 @@ void write_figures(const Wanted& wanted, const fs::path& folder) {
   if (!runs.empty()) {
     const auto comparison = report::compare_by_seed_if_possible(std::move(runs));
     base::write_file_atomically(folder / "runs.csv", to_csv(comparison));
-    const auto chart = to_chart(comparison);
-    write_picture(folder / "runs.svg", chart);
-    if (report::draws_pdf()) write_picture(folder / "runs.pdf", chart);
+    const auto picture = to_picture(comparison);
+    write_picture(folder / "runs.svg", picture);
+    if (report::draws_pdf()) write_picture(folder / "runs.pdf", picture);
     names.emplace_back("runs");
   }
   for (const auto& sentence : left_out) std::cerr << fmt::format("sadam: {}\n", base::printable(sentence));

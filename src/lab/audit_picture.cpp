@@ -41,11 +41,10 @@ report::PicturePanel area_panel(const Audit& audit, const std::string& title, co
   panel.x = report::range_of(of_all, 0.05);
   panel.y = {0, 1.03};
   panel.whole_x = true;
-  panel.curves.push_back(
-      {{{panel.x.low, 0.5}, {panel.x.high, 0.5}}, {}, report::Ink::contour, "a coin", false});
+  panel.curves.push_back({{{panel.x.low, 0.5}, {panel.x.high, 0.5}}, {}, report::Ink::contour, "a coin"});
   for (const auto& estimator : drawn_estimators()) {
     report::PictureCurve curve{
-        {}, estimator_style(estimator), report::Ink::line, estimator_name(estimator), true};
+        {}, estimator_style(estimator), report::Ink::line, estimator_name(estimator), report::Marks::at_end};
     for (const double x : places)
       if (const auto area = mean_where(audit, estimator, [&](const Separation& each) {
             return is_wanted(each) && exponent_of(each) == x;

@@ -197,7 +197,7 @@ void add_path(PicturePanel& panel, const Scene& scene, std::size_t which, bool t
   curve.style = styles_of(scene.descents)[which];
   curve.ink = thin ? Ink::thin : Ink::line;
   curve.name = scene.descents[which].of.name;
-  curve.marked = curve.style.stroke == Stroke::solid;
+  if (curve.style.stroke == Stroke::solid) curve.marks = report::Marks::at_end;
   panel.curves.push_back(std::move(curve));
 }
 
@@ -268,7 +268,7 @@ PicturePanel brake_panel(const Scene& scene) {
     steps = std::max(steps, descent.brakes.size());
     const bool matched = descent.of.recipe.control.kind == "matched";
     if (!descent.probes() && !matched) continue;
-    panel.curves.push_back({running_mean(descent.brakes, 10), styles[i], Ink::line, descent.of.name, false});
+    panel.curves.push_back({running_mean(descent.brakes, 10), styles[i], Ink::line, descent.of.name});
     if (matched) continue;
     report::PictureBlobs dots;
     for (std::size_t step = 0; step < descent.brakes.size(); ++step)

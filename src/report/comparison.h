@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "report/line_chart.h"
+#include "report/picture.h"
 #include "report/run_summary.h"
 #include "report/text_table.h"
 
@@ -102,6 +102,6 @@ std::string to_json(const Comparison& comparison);
 
 /// Test accuracy and training loss by epoch: a line an entrant, its mean where it has several runs, and these
 /// as thin lines.
-LineChart to_chart(const Comparison& comparison);
+Picture to_picture(const Comparison& comparison);
 
 }  // namespace sadam::report

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -234,42 +233,43 @@ LineStyle style_of(std::size_t entrant) {
   return {entrant % kPalette.size(), kStrokes[entrant / kPalette.size() % kStrokes.size()]};
 }
 
-ChartPanel panel_of(const Comparison& comparison, const char* title, const char* y_title,
-                    double train::EpochEvent::*field, double scale) {
-  ChartPanel panel{title, "epoch", y_title, {}};
+PicturePanel panel_of(const Comparison& comparison, const char* title, const char* y_title,
+                      double train::EpochEvent::*field, double scale) {
+  PicturePanel panel;
+  panel.titles = {title, "epoch", y_title};
   for (std::size_t i = 0; i < comparison.entrants.size(); ++i) {
     const auto& entrant = comparison.entrants[i];
     for (const auto& run : entrant.runs) {
-      ChartSeries series{run.name, style_of(i), {}, Ink::thin};
+      if (entrant.runs.size() == 1) continue;
+      PictureCurve curve{{}, style_of(i), Ink::thin, run.name};
       for (const auto& epoch : run.epochs)
-        series.points.push_back({static_cast<double>(epoch.epoch), scale * epoch.*field, std::nullopt});
-      if (entrant.runs.size() > 1) panel.series.push_back(std::move(series));
+        curve.points.push_back({static_cast<double>(epoch.epoch), scale * epoch.*field});
+      panel.curves.push_back(std::move(curve));
     }
-    ChartSeries middle{entrant.label, style_of(i), {}};
+    PictureCurve middle{{}, style_of(i), Ink::line, entrant.label, Marks::at_points};
     for (const auto& [epoch, values] : values_by_epoch(entrant.runs, field, scale))
-      middle.points.push_back({static_cast<double>(epoch), base::mean(values), std::nullopt});
-    panel.series.push_back(std::move(middle));
+      middle.points.push_back({static_cast<double>(epoch), base::mean(values)});
+    panel.curves.push_back(std::move(middle));
   }
   return panel;
 }
 
 }  // namespace
 
-LineChart to_chart(const Comparison& comparison) {
-  LineChart chart;
-  chart.title = "Test accuracy and training loss by epoch";
+Picture to_picture(const Comparison& comparison) {
+  Picture picture;
+  picture.title = "Test accuracy and training loss by epoch";
   const bool has_means = std::any_of(comparison.entrants.begin(), comparison.entrants.end(),
                                      [](const Entrant& entrant) { return entrant.runs.size() > 1; });
-  if (has_means) chart.subtitle = "Broad: means over the seeds; thin: each run";
-  chart.legend.emplace_back();
+  if (has_means) picture.subtitle = "Broad: means over the seeds; thin: each run";
+  picture.legend.emplace_back();
   for (std::size_t i = 0; i < comparison.entrants.size(); ++i)
-    chart.legend.back().push_back({comparison.entrants[i].label, style_of(i)});
-  chart.across = 2;
-  chart.panels.push_back(
-      panel_of(comparison, "test accuracy", "test accuracy, %", &train::EpochEvent::test_accuracy, 100));
-  chart.panels.push_back(
-      panel_of(comparison, "training loss", "training loss", &train::EpochEvent::train_loss, 1));
-  return chart;
+    picture.legend.back().push_back({comparison.entrants[i].label, style_of(i)});
+  picture.rows = rows_of_charts(
+      {panel_of(comparison, "test accuracy", "test accuracy, %", &train::EpochEvent::test_accuracy, 100),
+       panel_of(comparison, "training loss", "training loss", &train::EpochEvent::train_loss, 1)},
+      2);
+  return picture;
 }
 
 }  // namespace sadam::report

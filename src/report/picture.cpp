@@ -19,10 +19,29 @@ constexpr double kFrameRight = 10;
 constexpr double kFrameTop = 34;
 constexpr double kFrameBottom = 44;
 
+/// Whether the point is on the picture at all: a number, and not one so large that its pixels are none.
+bool is_drawn(const Spot& spot) { return std::abs(spot.x) <= 1e300 && std::abs(spot.y) <= 1e300; }
+
+/// Calls use(first, end) for each stretch of neighbouring points, by their numbers, that `accept` takes in.
+template <class Accept, class Use>
+void for_each_stretch(const std::vector<Spot>& points, const Accept& accept, const Use& use) {
+  for (std::size_t first = 0; first < points.size(); ++first) {
+    auto end = first;
+    while (end < points.size() && accept(end)) ++end;
+    if (end > first) use(first, end);
+    first = end;
+  }
+}
+
 /// In pixels. What lies far outside is brought near, so that no number is beyond SVG.
 Spot pixel_of(const Spot& spot, const Frame& frame) {
   const double far = 4 * kPictureWidth;
   return {std::clamp(frame.to_x(spot.x), -far, far), std::clamp(frame.to_y(spot.y), -far, far)};
+}
+
+std::string command_to(char command, const Spot& spot, const Frame& frame) {
+  const auto [x, y] = pixel_of(spot, frame);
+  return fmt::format("{}{} {}", command, svg_number(x), svg_number(y));
 }
 
 double distance_from_line(const Spot& p, const Spot& a, const Spot& b) {
@@ -73,22 +92,49 @@ std::string commands_of(const std::vector<Spot>& pixels) {
 
 void draw(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
   std::string commands;
-  std::vector<Spot> stretch;
-  for (const auto& point : curve.points) {
-    if (std::isfinite(point.x) && std::isfinite(point.y)) {
-      stretch.push_back(pixel_of(point, frame));
-      continue;
-    }
-    commands += commands_of(stretch);
-    stretch.clear();
-  }
-  commands += commands_of(stretch);
+  const auto add = [&](std::size_t first, std::size_t end) {
+    std::vector<Spot> pixels;
+    for (auto i = first; i < end; ++i) pixels.push_back(pixel_of(curve.points[i], frame));
+    commands += commands_of(pixels);
+  };
+  for_each_stretch(
+      curve.points, [&](std::size_t i) { return is_drawn(curve.points[i]); }, add);
   if (curve.ink == Ink::area && !commands.empty()) commands += "Z";
   page.path(line_class(curve.style, curve.ink), commands, curve.name);
-  if (!curve.marked || stretch.empty()) return;
-  const auto end = stretch.back();
-  page.path(fmt::format("marker {}", colour_class(curve.style)),
-            fmt::format("M{} {}{}", svg_number(end.x), svg_number(end.y), marker(curve.style)));
+  if (curve.marks == Marks::at_end && !curve.points.empty() && is_drawn(curve.points.back()))
+    page.path(fmt::format("marker {}", colour_class(curve.style)),
+              command_to('M', curve.points.back(), frame) + std::string(marker(curve.style)));
+}
+
+void draw_band(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
+  if (curve.reach.empty()) return;
+  const auto edge = [&](char command, std::size_t i, double side) {
+    return command_to(command, {curve.points[i].x, curve.points[i].y + side * curve.reach[i]}, frame);
+  };
+  const auto has_band = [&](std::size_t i) {
+    return is_drawn(curve.points[i]) && is_drawn({0, curve.reach[i]});
+  };
+  for_each_stretch(curve.points, has_band, [&](std::size_t first, std::size_t end) {
+    if (end - first < 2) return;
+    std::string outline;
+    for (auto i = first; i < end; ++i) outline += edge(i == first ? 'M' : 'L', i, 1);
+    for (auto i = end; i-- > first;) outline += edge('L', i, -1);
+    page.path(fmt::format("band {}", colour_class(curve.style)), outline + "Z");
+  });
+}
+
+void draw_dots(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
+  if (curve.marks != Marks::at_points) return;
+  std::string dots;
+  const auto add = [&](std::size_t first, std::size_t end) {
+    // A line through a single point cannot be seen.
+    if (curve.style.stroke != Stroke::solid && end - first > 1) return;
+    for (auto i = first; i < end; ++i)
+      dots += command_to('M', curve.points[i], frame) + std::string(marker(curve.style));
+  };
+  for_each_stretch(
+      curve.points, [&](std::size_t i) { return is_drawn(curve.points[i]); }, add);
+  page.path(fmt::format("dots {}", colour_class(curve.style)), dots, curve.name);
 }
 
 /// One path for each of a few sizes.
@@ -145,11 +191,33 @@ void draw(SvgPage& page, const PicturePanel& panel, Frame frame) {
   frame.log_y = panel.log_y;
   page.axes(frame, panel.titles, panel.whole_x);
   page.begin_clip(frame);
+  for (const auto& curve : panel.curves) draw_band(page, curve, frame);
   for (const auto& curve : panel.curves) draw(page, curve, frame);
   for (const auto& blobs : panel.blobs) draw(page, blobs, frame);
   for (const auto& mark : panel.marks) draw(page, mark, frame);
   page.end_clip();
   page.frame(frame);
+  for (const auto& curve : panel.curves) draw_dots(page, curve, frame);  // whole, also on the frame
+}
+
+/// Of a chart.
+void fit_axes(PicturePanel& panel) {
+  std::vector<double> across;
+  std::vector<double> up;
+  bool negative = false;
+  for (const auto& curve : panel.curves)
+    for (std::size_t i = 0; i < curve.points.size(); ++i) {
+      const auto& point = curve.points[i];
+      if (!is_drawn(point)) continue;
+      const bool has_band = !curve.reach.empty() && is_drawn({0, curve.reach[i]});
+      across.push_back(point.x);
+      for (const double side : {-1, 1}) up.push_back(point.y + side * (has_band ? curve.reach[i] : 0));
+      negative = negative || point.y < 0;
+    }
+  panel.x = range_of(across, 0.02);
+  panel.y = range_of(up, 0.05);
+  // Zero is shown where it is near: an axis that starts a little above it makes differences look larger.
+  if (!up.empty() && !negative && panel.y.low < 0.25 * panel.y.high) panel.y.low = 0;
 }
 
 }  // namespace
@@ -161,8 +229,14 @@ std::string to_svg(const Picture& picture, PageColours colours) {
   if (!picture.subtitle.empty()) page.text(kPictureMargin, top += 20, picture.subtitle, "quiet");
   top = page.legend(picture.legend, kPictureMargin, kPictureWidth - kPictureMargin, top + 4) + 8;
   for (const auto& row : picture.rows) {
-    double shares = 0;
-    for (const auto& panel : row.panels) shares += panel.share;
+    double shares = row.shares;
+    if (shares == 0)
+      for (const auto& panel : row.panels) shares += panel.share;
+    std::size_t title_rows = 1;
+    for (const auto& panel : row.panels)
+      title_rows =
+          std::max(title_rows, title_lines(frame_width(panel.share / shares), panel.titles.above).size());
+    top += kTitleLine * static_cast<double>(title_rows - 1);
     double left = kPictureMargin / 2;
     for (const auto& panel : row.panels) {
       const double width = (kPictureWidth - kPictureMargin) * panel.share / shares;
@@ -206,6 +280,25 @@ AxisRange range_of(const std::vector<double>& values, double margin) {
   if (low > high) return {};
   const double room = high > low ? margin * (high - low) : std::max(0.1 * std::abs(high), 0.5);
   return {low - room, high + room};
+}
+
+std::vector<PictureRow> rows_of_charts(std::vector<PicturePanel> panels, std::size_t across) {
+  across = std::max<std::size_t>(1, std::min(across, panels.size()));
+  const double height = across == 1 ? 320 : across == 2 ? 260 : 190;
+  const auto layer = [](const PictureCurve& curve) {
+    return curve.ink == Ink::thin ? 0 : curve.style.stroke == Stroke::solid ? 2 : 1;
+  };
+  std::vector<PictureRow> rows;
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    auto& panel = panels[i];
+    panel.whole_x = true;
+    fit_axes(panel);
+    std::stable_sort(panel.curves.begin(), panel.curves.end(),
+                     [&](const auto& a, const auto& b) { return layer(a) < layer(b); });
+    if (i % across == 0) rows.push_back({height, {}, static_cast<double>(across)});
+    rows.back().panels.push_back(std::move(panel));
+  }
+  return rows;
 }
 
 }  // namespace sadam::report

@@ -1,6 +1,7 @@
-// Pictures of the plane: panels with curves, areas and marks, in rows; a legend above and a caption below.
+// Pictures: panels with curves, areas and marks, in rows; a legend above and a caption below.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,21 @@ struct Spot {
   double y = 0;
 };
 
+/// Where the marker of its colour stands on a curve.
+enum class Marks {
+  none,
+  at_end,
+  at_points,  ///< at every point of a broad line, and wherever a point has no neighbour
+};
+
 struct PictureCurve {
   std::vector<Spot> points;  ///< where one is not finite the curve is interrupted
   LineStyle style;
   Ink ink = Ink::line;
-  std::string name;     ///< what a browser shows when the pointer rests on it
-  bool marked = false;  ///< the marker of its colour stands at its end
+  std::string name;  ///< what a browser shows when the pointer rests on it
+  Marks marks = Marks::none;
+  /// Of each point, half the height of a band around the curve, if it has one; not finite: none here.
+  std::vector<double> reach = {};
 };
 
 /// Pale discs, some larger than others.
@@ -39,7 +49,8 @@ struct PictureMark {
   Shape shape = Shape::disc;
 };
 
-/// Drawn in the order of these fields, each list from the first to the last, and cut off at the frame.
+/// Drawn in the order of these fields, each list from the first to the last, and cut off at the frame. Bands
+/// lie below everything else.
 struct PicturePanel {
   AxisTitles titles;
   AxisRange x, y;
@@ -54,6 +65,7 @@ struct PicturePanel {
 struct PictureRow {
   double height = 300;  ///< of the frames, in pixels of a page that is 960 wide
   std::vector<PicturePanel> panels;
+  double shares = 0;  ///< that make up its width; 0: those of its panels
 };
 
 struct Picture {
@@ -75,5 +87,9 @@ void equalise(AxisRange& x, AxisRange& y, double width, double height);
 
 /// What the points need and a margin, a share of their extent; never empty.
 AxisRange range_of(const std::vector<double>& values, double margin);
+
+/// Panels of curves over whole numbers, so many side by side. Their axes fit the curves, and that of a
+/// quantity that is never negative is never negative. Thin lines lie below, broad ones on top.
+std::vector<PictureRow> rows_of_charts(std::vector<PicturePanel> panels, std::size_t across);
 
 }  // namespace sadam::report

@@ -99,27 +99,16 @@ std::string rendered(const std::string& svg, bool pdf) {
 }  // namespace
 #endif
 
-namespace {
-
-template <class Drawn>
-void write_drawn(const std::filesystem::path& path, const Drawn& drawn, bool dark) {
+void write_picture(const std::filesystem::path& path, const Picture& picture, bool dark) {
   check_picture_file(path);
   const bool as_svg = path.extension() == ".svg";
-  auto bytes = to_svg(drawn, dark ? PageColours::dark : as_svg ? PageColours::as_reader : PageColours::light);
+  auto bytes = to_svg(picture, dark     ? PageColours::dark
+                               : as_svg ? PageColours::as_reader
+                                        : PageColours::light);
 #ifdef SADAM_HAVE_RSVG
   if (!as_svg) bytes = rendered(bytes, path.extension() == ".pdf");
 #endif
   base::write_file_atomically(base::writable_target(path), bytes);
-}
-
-}  // namespace
-
-void write_picture(const std::filesystem::path& path, const Picture& picture, bool dark) {
-  write_drawn(path, picture, dark);
-}
-
-void write_picture(const std::filesystem::path& path, const LineChart& chart) {
-  write_drawn(path, chart, false);
 }
 
 }  // namespace sadam::report

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 
-#include "report/line_chart.h"
 #include "report/picture.h"
 
 namespace sadam::report {
@@ -17,6 +16,5 @@ void check_picture_file(const std::filesystem::path& path);
 
 /// As the end of its name says; an earlier file is replaced. A PNG has two pixels for each of the page.
 void write_picture(const std::filesystem::path& path, const Picture& picture, bool dark = false);
-void write_picture(const std::filesystem::path& path, const LineChart& chart);
 
 }  // namespace sadam::report

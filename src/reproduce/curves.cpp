@@ -91,11 +91,14 @@ std::string subtitle_of(const std::vector<Group>& curves) {
   return text;
 }
 
-report::ChartSeries series_of(const TableRecipe& table, const Group& curve, const Measure& measure) {
-  report::ChartSeries series{full_title_of(table, curve), style_of(curve), {}};
-  for (const auto& [epoch, values] : values_by_epoch(curve.runs, measure.field, measure.scale))
-    series.points.push_back({static_cast<double>(epoch), base::mean(values), base::deviation(values)});
-  return series;
+report::PictureCurve drawn(const TableRecipe& table, const Group& curve, const Measure& measure) {
+  report::PictureCurve line{{}, style_of(curve), report::Ink::line, full_title_of(table, curve)};
+  line.marks = report::Marks::at_points;
+  for (const auto& [epoch, values] : values_by_epoch(curve.runs, measure.field, measure.scale)) {
+    line.points.push_back({static_cast<double>(epoch), base::mean(values)});
+    if (curve.control == Control::none) line.reach.push_back(base::deviation(values).value_or(NAN));
+  }
+  return line;
 }
 
 // "3", or "3–5" where the seeds disagree.
@@ -167,35 +170,37 @@ FigureFiles write_figure(const Figure& figure, const Groups& curves, const std::
   const auto file = [&](const char* end) { return folder / fmt::format("{}.{}", figure.name, end); };
   const FigureFiles files{file("svg"), report::draws_pdf() ? file("pdf") : "", file("csv")};
   std::filesystem::create_directories(folder);  // of recorded runs there may be none yet
-  const auto chart = to_chart(figure, curves);
-  write_picture(files.picture, chart);
-  if (!files.printed.empty()) write_picture(files.printed, chart);
+  const auto picture = to_picture(figure, curves);
+  write_picture(files.picture, picture);
+  if (!files.printed.empty()) write_picture(files.printed, picture);
   base::write_file_atomically(files.numbers, to_csv(to_points(figure, curves)));
   return files;
 }
 
-report::LineChart to_chart(const Figure& figure, const Groups& curves) {
+report::Picture to_picture(const Figure& figure, const Groups& curves) {
   const auto& table = figure.plan.table;
-  report::LineChart chart;
-  chart.title = figure.recipe.title;
-  chart.subtitle = subtitle_of(curves.groups);
-  chart.legend = legend_of(table, curves.groups);
   const auto& wanted = figure.recipe.measures;
-  // Several measures of one column stand side by side; of one measure, a square of panels is easiest to read.
-  chart.across = wanted.size() > 1 ? wanted.size() : 3;
+  std::vector<report::PicturePanel> panels;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     for (const auto& measure : kMeasures) {
       if (!contains(wanted, measure.key)) continue;
       // One title a panel: the axis alone would be easy to miss.
       auto title = table.columns[column].title;
       if (wanted.size() > 1) title += fmt::format(": {}", measure.title);
-      report::ChartPanel panel{title, "epoch", measure.title_with_unit(), {}};
+      report::PicturePanel panel;
+      panel.titles = {title, "epoch", measure.title_with_unit()};
       for (const auto& curve : curves.groups)
-        if (curve.column == column) panel.series.push_back(series_of(table, curve, measure));
-      if (!panel.series.empty()) chart.panels.push_back(std::move(panel));
+        if (curve.column == column) panel.curves.push_back(drawn(table, curve, measure));
+      if (!panel.curves.empty()) panels.push_back(std::move(panel));
     }
   }
-  return chart;
+  report::Picture picture;
+  picture.title = figure.recipe.title;
+  picture.subtitle = subtitle_of(curves.groups);
+  picture.legend = legend_of(table, curves.groups);
+  // Several measures of one column stand side by side; of one measure, a square of panels is easiest to read.
+  picture.rows = rows_of_charts(std::move(panels), wanted.size() > 1 ? wanted.size() : 3);
+  return picture;
 }
 
 std::string to_report(const Figure& figure, const Groups& curves,

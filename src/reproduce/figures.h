@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "report/line_chart.h"
+#include "report/picture.h"
 #include "report/text_table.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"
@@ -36,7 +36,7 @@ std::vector<Figure> plan_figures(const std::vector<FigureRecipe>& recipes, const
 report::TextTable to_points(const Figure& figure, const Groups& curves);
 
 /// A panel for each column that has curves and each measure of the figure.
-report::LineChart to_chart(const Figure& figure, const Groups& curves);
+report::Picture to_picture(const Figure& figure, const Groups& curves);
 
 /// For each column and method the best accuracy, its epoch, and the last; what is not there, and why; what
 /// differs from the paper. `unavailable` as execute() returns it.

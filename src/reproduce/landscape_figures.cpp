@@ -160,8 +160,7 @@ PictureCurve tangent(double x, double value, double slope, report::LineStyle sty
   return {{{x - kReach, value - kReach * slope}, {x + kReach, value + kReach * slope}},
           style,
           Ink::line,
-          fmt::format("slope {:.2g}", slope),
-          false};
+          fmt::format("slope {:.2g}", slope)};
 }
 
 LandscapeFigure third() {
@@ -184,11 +183,11 @@ LandscapeFigure third() {
     kinked.curves.push_back(
         tangent(kKink, with_kink(kKink), at_kink.low + (at_kink.high - at_kink.low) * i / 4, dashed));
   kinked.marks.push_back({{kKink, with_kink(kKink)}, "", PictureMark::Side::right, PictureMark::Shape::disc});
-  smooth.curves.push_back({graph(twin, kLeft, kRight), {kFunction}, Ink::line, "f", false});
+  smooth.curves.push_back({graph(twin, kLeft, kRight), {kFunction}, Ink::line, "f"});
   auto function = graph(with_kink, kLeft, kKink);
   const auto right_half = graph(with_kink, kKink, kRight);
   function.insert(function.end(), right_half.begin(), right_half.end());
-  kinked.curves.push_back({function, {kFunction}, Ink::line, "f", false});
+  kinked.curves.push_back({function, {kFunction}, Ink::line, "f"});
 
   PicturePanel gradient;
   gradient.titles = {"Its gradient: one slope at every x", "x", "f′"};
@@ -197,15 +196,14 @@ LandscapeFigure third() {
   auto clarke = gradient;
   clarke.titles = {
       fmt::format("Its Clarke subdifferential: [{:g}, {:g}] at x = 1", at_kink.low, at_kink.high), "x", "∂f"};
-  gradient.curves.push_back({graph(twin_slope, kLeft, kRight), {kSlope}, Ink::line, "f′", false});
+  gradient.curves.push_back({graph(twin_slope, kLeft, kRight), {kSlope}, Ink::line, "f′"});
   const auto low = [&](double x) { return clarke_along_x(f, x).low; };
   const auto high = [&](double x) { return clarke_along_x(f, x).high; };
   auto steps = graph(low, kLeft, kKink);
   const auto upper = graph(high, kKink, kRight);
   steps.insert(steps.end(), upper.begin(), upper.end());
-  clarke.curves.push_back({steps, {kSlope}, Ink::line, "∂f", false});
-  clarke.curves.push_back(
-      {{{kKink, at_kink.low}, {kKink, at_kink.high}}, {kSlope}, Ink::ideal, "∂f(1)", false});
+  clarke.curves.push_back({steps, {kSlope}, Ink::line, "∂f"});
+  clarke.curves.push_back({{{kKink, at_kink.low}, {kKink, at_kink.high}}, {kSlope}, Ink::ideal, "∂f(1)"});
   clarke.marks.push_back({{kKink, at_kink.low},
                           "0 is in ∂f(1): stationary",
                           PictureMark::Side::right,

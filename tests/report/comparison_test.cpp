@@ -230,21 +230,21 @@ TEST_F(ComparisonTest, CountsManyUnfinishedRunsInsteadOfNamingThem) {
 }
 
 TEST_F(ComparisonTest, DrawsBroadMeansAndThinSeeds) {
-  const auto chart = to_chart(compare_named(write_grid(), true));
-  ASSERT_EQ(chart.panels.size(), 2U);
-  EXPECT_EQ(chart.panels[0].y_title, "test accuracy, %");
-  EXPECT_EQ(chart.panels[1].y_title, "training loss");
-  const auto& series = chart.panels[0].series;
-  ASSERT_EQ(series.size(), 7U);
-  EXPECT_EQ(series[0].name, "lr1e-4-seed1");
-  EXPECT_EQ(series[0].ink, Ink::thin);
-  EXPECT_EQ(series[3].name, "lr=1e-4");
-  EXPECT_EQ(series[3].ink, Ink::line);
-  EXPECT_EQ(series[3].style.colour, series[0].style.colour);
-  EXPECT_DOUBLE_EQ(series[3].points[1].y, 25);
-  EXPECT_NE(series[6].style.colour, series[3].style.colour);
+  const auto panels = to_picture(compare_named(write_grid(), true)).rows.at(0).panels;
+  ASSERT_EQ(panels.size(), 2U);
+  EXPECT_EQ(panels[0].titles.y, "test accuracy, %");
+  EXPECT_EQ(panels[1].titles.y, "training loss");
+  const auto& curves = panels[0].curves;  // the thin ones first
+  ASSERT_EQ(curves.size(), 7U);
+  EXPECT_EQ(curves[0].name, "lr1e-4-seed1");
+  EXPECT_EQ(curves[0].ink, Ink::thin);
+  EXPECT_EQ(curves[5].name, "lr=1e-4");
+  EXPECT_EQ(curves[5].ink, Ink::line);
+  EXPECT_EQ(curves[5].style.colour, curves[0].style.colour);
+  EXPECT_DOUBLE_EQ(curves[5].points[1].y, 25);
+  EXPECT_NE(curves[6].style.colour, curves[5].style.colour);
   // Single runs are their own means.
-  EXPECT_EQ(to_chart(compare_named(write_grid())).panels[0].series.size(), 5U);
+  EXPECT_EQ(to_picture(compare_named(write_grid())).rows.at(0).panels.at(0).curves.size(), 5U);
 }
 
 TEST_F(ComparisonTest, GivesProgramsMeansAndDeviations) {

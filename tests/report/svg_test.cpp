@@ -156,8 +156,8 @@ Picture small_picture() {
   panel.titles = {"panel", "x", "y"};
   panel.x = {0, 10};
   panel.y = {-1, 1};
-  panel.curves.push_back({{{0, 0}, {5, 0.5}, {10, -0.5}}, {1}, Ink::line, "path", true});
-  panel.curves.push_back({{{2, 0}, {3, 0}, {3, 0.5}, {2, 0}}, {}, Ink::area, "set", false});
+  panel.curves.push_back({{{0, 0}, {5, 0.5}, {10, -0.5}}, {1}, Ink::line, "path", Marks::at_end});
+  panel.curves.push_back({{{2, 0}, {3, 0}, {3, 0.5}, {2, 0}}, {}, Ink::area, "set"});
   panel.blobs.push_back({{{1, 0}, {2, 0}, {3, 0}}, {0, 0.5, 1}, {2}, "brake"});
   panel.marks.push_back({{5, 0}, "minimum", PictureMark::Side::left, PictureMark::Shape::ring});
   Picture picture;

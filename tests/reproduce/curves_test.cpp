@@ -124,7 +124,8 @@ TEST_F(CurvesTest, WritesThePictureAndItsNumbersInsteadOfEarlierOnes) {
     ASSERT_EQ(lines.size(), 2U);
     EXPECT_EQ(lines[1], accuracy < 0.3 ? "quantization,cifar100,adamw,none,1,2,25,0,4,0,8,0"
                                        : "quantization,cifar100,adamw,none,1,2,50,0,4,0,8,0");
-    EXPECT_EQ(sadam::testing::text_of_file(files.picture), to_svg(to_chart(asked, read_groups(asked.plan))));
+    EXPECT_EQ(sadam::testing::text_of_file(files.picture),
+              to_svg(to_picture(asked, read_groups(asked.plan))));
   }
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
@@ -143,44 +144,51 @@ TEST_F(CurvesTest, ALossThatIsNotANumberIsLeftBlankAndNotAveragedAway) {
   const auto lines = lines_of(to_csv(to_points(asked, curves)));
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[2], "quantization,cifar100,adamw,none,2,2,1,0,,,,");
-  EXPECT_FALSE(has_text(to_svg(to_chart(asked, curves)), "nan"));
+  EXPECT_FALSE(has_text(to_svg(to_picture(asked, curves)), "nan"));
 }
 
 TEST_F(CurvesTest, OfTheQuantizationFigureEachColumnHasAccuracyAndLossSideBySide) {
   const auto asked = figure({"quantization"}, {1});
   for (const auto* name : {"cifar100/adamw", "cifar100/sadam-k8", "tinyimagenet/adamw"})
     write_curve(run_of(asked, "table1/" + std::string(name), 1), {{0.1, 4}, {0.2, 3}});
-  const auto chart = to_chart(asked, read_groups(asked.plan));
-  EXPECT_EQ(chart.across, 2U);
-  ASSERT_EQ(chart.panels.size(), 4U);
-  EXPECT_EQ(chart.panels[0].title, "CIFAR-100, 2 bits: test accuracy");
-  EXPECT_EQ(chart.panels[1].title, "CIFAR-100, 2 bits: training loss");
-  EXPECT_EQ(chart.panels[0].y_title, "test accuracy, %");
-  EXPECT_EQ(chart.panels[1].y_title, "training loss");
-  EXPECT_EQ(chart.panels[3].title, "TinyImageNet, 4 bits: training loss");
-  ASSERT_EQ(chart.panels[0].series.size(), 2U);
-  EXPECT_EQ(chart.panels[0].series[0].points[1].y, 20);
-  EXPECT_EQ(chart.panels[1].series[0].points[1].y, 3);
-  EXPECT_EQ(chart.subtitle, "One seed");
+  const auto picture = to_picture(asked, read_groups(asked.plan));
+  ASSERT_EQ(picture.rows.size(), 2U);
+  for (const auto& row : picture.rows) ASSERT_EQ(row.panels.size(), 2U);
+  const auto& accuracy = picture.rows[0].panels[0];
+  const auto& loss = picture.rows[0].panels[1];
+  EXPECT_EQ(accuracy.titles.above, "CIFAR-100, 2 bits: test accuracy");
+  EXPECT_EQ(loss.titles.above, "CIFAR-100, 2 bits: training loss");
+  EXPECT_EQ(accuracy.titles.y, "test accuracy, %");
+  EXPECT_EQ(loss.titles.y, "training loss");
+  EXPECT_EQ(picture.rows[1].panels[1].titles.above, "TinyImageNet, 4 bits: training loss");
+  ASSERT_EQ(accuracy.curves.size(), 2U);
+  EXPECT_EQ(accuracy.curves[0].points[1].y, 20);
+  EXPECT_EQ(loss.curves[0].points[1].y, 3);
+  EXPECT_EQ(picture.subtitle, "One seed");
 }
 
 TEST_F(CurvesTest, OfTheSmallBatchesFigureThereIsASquareOfNineLosses) {
   const auto asked = figure({"small-batches"}, {1});
   for (const auto& column : asked.plan.table.columns)
     write_curve(run_of(asked, "table4/" + column.key + "/adamw", 1), {{0.1, 4}});
-  const auto chart = to_chart(asked, read_groups(asked.plan));
-  EXPECT_EQ(chart.across, 3U);
-  ASSERT_EQ(chart.panels.size(), 9U);
-  for (const auto& panel : chart.panels) EXPECT_EQ(panel.y_title, "training loss");
-  EXPECT_EQ(chart.panels[1].title, "CIFAR-100, batch 16");
-  EXPECT_EQ(chart.panels[3].title, "CIFAR-10, batch 4");
+  const auto rows = to_picture(asked, read_groups(asked.plan)).rows;
+  ASSERT_EQ(rows.size(), 3U);
+  for (const auto& row : rows) {
+    ASSERT_EQ(row.panels.size(), 3U);
+    for (const auto& panel : row.panels) EXPECT_EQ(panel.titles.y, "training loss");
+  }
+  EXPECT_EQ(rows[0].panels[1].titles.above, "CIFAR-100, batch 16");
+  EXPECT_EQ(rows[1].panels[0].titles.above, "CIFAR-10, batch 4");
 }
 
 TEST_F(CurvesTest, AControlIsAThinLineInTheColourOfItsMethodWhateverElseIsShown) {
   const auto style_of_all = [&](const Figure& asked) {
     std::map<std::string, report::LineStyle> styles;
-    const auto chart = to_chart(asked, read_groups(asked.plan));
-    for (const auto& series : chart.panels.at(0).series) styles[series.name] = series.style;
+    const auto rows = to_picture(asked, read_groups(asked.plan)).rows;
+    for (const auto& curve : rows.at(0).panels.at(0).curves) {
+      styles[curve.name] = curve.style;
+      EXPECT_EQ(curve.reach.empty(), curve.style.stroke != report::Stroke::solid) << curve.name;
+    }
     return styles;
   };
   const auto asked = figure({"cifar100"}, {1});
@@ -195,7 +203,7 @@ TEST_F(CurvesTest, AControlIsAThinLineInTheColourOfItsMethodWhateverElseIsShown)
   EXPECT_NE(styles.at("AdamW").colour, styles.at(k2).colour);
   EXPECT_EQ(styles.at("AdamW, cosine schedule").colour, std::nullopt);
   EXPECT_EQ(style_of_all(figure({"cifar100/sadam-k2"}, {1})).at(k2).colour, styles.at(k2).colour);
-  const auto legend = to_chart(asked, read_groups(asked.plan)).legend;
+  const auto legend = to_picture(asked, read_groups(asked.plan)).legend;
   ASSERT_EQ(legend.size(), 2U);
   EXPECT_EQ(legend[0].size(), 4U);
   EXPECT_EQ(legend[1].size(), 3U);
@@ -221,7 +229,7 @@ TEST_F(CurvesTest, TheSummaryHasBestItsEpochAndLast) {
   EXPECT_TRUE(has_text(report, "What differs from the paper:\n- 2 seeds")) << report;
   EXPECT_TRUE(has_text(to_report(asked, read_groups(asked.plan), {}, {.markdown = true}), "| AdamW "))
       << report;
-  const auto subtitle = to_chart(asked, read_groups(asked.plan)).subtitle;
+  const auto subtitle = to_picture(asked, read_groups(asked.plan)).subtitle;
   EXPECT_EQ(subtitle, "Mean of 1 to 2 seeds, band ± one deviation; some runs are not finished");
 }
 
@@ -231,9 +239,9 @@ TEST_F(CurvesTest, RunsThatAreMissingOrHaveNoEpochGiveNoCurve) {
   EXPECT_TRUE(read_groups(asked.plan).problems.empty());
   write_curve(run_of(asked, "table1/cifar100/adamw", 1), {}, false);
   EXPECT_TRUE(read_groups(asked.plan).groups.empty());
-  EXPECT_TRUE(to_chart(asked, read_groups(asked.plan)).panels.empty());
+  EXPECT_TRUE(to_picture(asked, read_groups(asked.plan)).rows.empty());
   write_curve(run_of(asked, "table1/tinyimagenet/adamw", 1), {{0.1, 4}});
-  EXPECT_EQ(to_chart(asked, read_groups(asked.plan)).panels.size(), 2U);
+  EXPECT_EQ(to_picture(asked, read_groups(asked.plan)).rows.at(0).panels.size(), 2U);
 }
 
 TEST_F(CurvesTest, ADamagedRunIsSaidToBe) {

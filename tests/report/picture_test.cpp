@@ -1,4 +1,4 @@
-#include "report/line_chart.h"
+#include "report/picture.h"
 
 #include <gtest/gtest.h>
 
@@ -15,16 +15,36 @@ namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
-ChartSeries series_with(std::vector<ChartPoint> points, Stroke stroke = Stroke::solid) {
-  return {"method", {0, stroke}, std::move(points)};
+struct ChartPoint {
+  double x = 0;
+  double y = 0;
+  double reach = kNotANumber;
+};
+
+PictureCurve curve_through(const std::vector<ChartPoint>& points, Stroke stroke = Stroke::solid) {
+  PictureCurve curve{{}, {0, stroke}, Ink::line, "method", Marks::at_points};
+  for (const auto& [x, y, reach] : points) {
+    curve.points.push_back({x, y});
+    curve.reach.push_back(reach);
+  }
+  return curve;
 }
 
-LineChart chart_with(std::vector<ChartSeries> series) {
-  LineChart chart;
-  chart.title = "chart";
-  chart.panels.push_back({"panel", "epoch", "loss", std::move(series)});
-  return chart;
+PicturePanel panel_with(std::vector<PictureCurve> curves, const std::string& title = "panel") {
+  PicturePanel panel;
+  panel.titles = {title, "epoch", "loss"};
+  panel.curves = std::move(curves);
+  return panel;
 }
+
+Picture chart_of(std::vector<PicturePanel> panels, std::size_t across = 1) {
+  Picture picture;
+  picture.title = "chart";
+  picture.rows = rows_of_charts(std::move(panels), across);
+  return picture;
+}
+
+Picture chart_with(std::vector<PictureCurve> curves) { return chart_of({panel_with(std::move(curves))}); }
 
 // The `d` of the first path whose class starts so.
 std::string path_of(const std::string& svg, const std::string& css) {
@@ -43,25 +63,24 @@ std::vector<std::pair<double, double>> pixels_of(const std::string& path) {
   return pixels;
 }
 
-TEST(LineChart, IsWellFormedWhateverTheTextsAre) {
+TEST(Chart, IsWellFormedWhateverTheTextsAre) {
   const std::string nasty = "a<b & \"c\" 'd' > ]]> \x01\x1b[0m \xff\xc3 é ×";
   auto chart =
-      chart_with({series_with({{1, 2, 0.1}, {2, 3, 0.1}}), series_with({{1, 1, {}}}, Stroke::dashed)});
+      chart_with({curve_through({{1, 2, 0.1}, {2, 3, 0.1}}), curve_through({{1, 1}}, Stroke::dashed)});
   chart.title = chart.subtitle = nasty;
   chart.legend = {{{nasty, {0, Stroke::solid}}}};
-  auto& panel = chart.panels.front();
-  panel.title = panel.x_title = panel.y_title = panel.series[0].name = nasty;
+  auto& panel = chart.rows.front().panels.front();
+  panel.titles = {nasty, nasty, nasty};
+  panel.curves[0].name = nasty;
   const auto svg = to_svg(chart);
   EXPECT_EQ(xml_fault(svg), "");
   EXPECT_NE(svg.find("a&lt;b &amp; &quot;c&quot; 'd' &gt; ]]&gt; ??[0m ?? é ×"), std::string::npos) << svg;
 }
 
-TEST(LineChart, HasAFrameForEveryPanelAndACurveForEverySeries) {
-  auto chart = chart_with({series_with({{1, 2, {}}, {2, 3, {}}}), series_with({{1, 4, {}}, {2, 5, {}}}),
-                           series_with({{1, 4, {}}, {2, 5, {}}}, Stroke::dotted)});
-  chart.panels.resize(5, chart.panels.front());
-  chart.across = 3;
-  const auto svg = to_svg(chart);
+TEST(Chart, HasAFrameForEveryPanelAndACurveForEverySeries) {
+  const auto panel = panel_with({curve_through({{1, 2}, {2, 3}}), curve_through({{1, 4}, {2, 5}}),
+                                 curve_through({{1, 4}, {2, 5}}, Stroke::dotted)});
+  const auto svg = to_svg(chart_of({5, panel}, 3));
   EXPECT_EQ(count_of(svg, "class=\"frame\""), 5U);
   EXPECT_EQ(count_of(svg, "class=\"line c0\""), 10U);
   EXPECT_EQ(count_of(svg, "class=\"line dotted c0\""), 5U);
@@ -70,7 +89,7 @@ TEST(LineChart, HasAFrameForEveryPanelAndACurveForEverySeries) {
   EXPECT_EQ(xml_fault(svg), "");
 }
 
-TEST(LineChart, KnowsALightAndADarkPage) {
+TEST(Chart, KnowsALightAndADarkPage) {
   const auto svg = to_svg(chart_with({}));
   EXPECT_EQ(count_of(svg, "prefers-color-scheme: dark"), 1U);
   for (const auto* colour : {".c0 {", ".c5 {", ".page {", ".plain {", ".grid {", ".frame {"})
@@ -78,30 +97,30 @@ TEST(LineChart, KnowsALightAndADarkPage) {
 }
 
 // Above its own frame, and below what stands above that.
-TEST(LineChart, ATitleThatIsTooWideForItsPanelHasSeveralLines) {
-  auto chart = chart_with({series_with({{1, 2, {}}, {2, 3, {}}})});
-  chart.panels.resize(2, chart.panels.front());
-  chart.across = 2;
+TEST(Chart, ATitleThatIsTooWideForItsPanelHasSeveralLines) {
+  const auto chart = [](const std::string& title) {
+    const auto curve = curve_through({{1, 2}, {2, 3}});
+    return to_svg(chart_of({panel_with({curve}), panel_with({curve}, title)}, 2));
+  };
   const auto height_of = [](const std::string& svg) {
     std::smatch found;
     EXPECT_TRUE(std::regex_search(svg, found, std::regex("viewBox=\"0 0 [0-9.]+ ([0-9.]+)\"")));
     return std::stod(found[1]);
   };
-  const auto plain = to_svg(chart);
-  chart.panels[1].title = "built-in data (100 classes, so chance is 1 %), 2 bits: training loss";
-  const auto svg = to_svg(chart);
-  EXPECT_EQ(svg.find(chart.panels[1].title), std::string::npos);
+  const std::string title = "built-in data (100 classes, so chance is 1 %), 2 bits: training loss";
+  const auto svg = chart(title);
+  EXPECT_EQ(svg.find(title), std::string::npos);
   EXPECT_NE(svg.find(">built-in data (100 classes, so chance is 1 %), 2"), std::string::npos) << svg;
-  EXPECT_NEAR(height_of(svg), height_of(plain) + kTitleLine, 0.1);
+  EXPECT_NEAR(height_of(svg), height_of(chart("panel")) + kTitleLine, 0.1);
 }
 
-TEST(LineChart, TheSameChartGivesTheSameBytes) {
-  const auto chart = chart_with({series_with({{1, 2, 0.5}, {2, 1.0 / 3, 0.25}})});
+TEST(Chart, TheSameChartGivesTheSameBytes) {
+  const auto chart = chart_with({curve_through({{1, 2, 0.5}, {2, 1.0 / 3, 0.25}})});
   EXPECT_EQ(to_svg(chart), to_svg(chart));
 }
 
-TEST(LineChart, PointsStandWhereTheNumbersOnTheAxesSay) {
-  const auto svg = to_svg(chart_with({series_with({{1, 0, {}}, {2, 10, {}}, {3, 4, {}}})}));
+TEST(Chart, PointsStandWhereTheNumbersOnTheAxesSay) {
+  const auto svg = to_svg(chart_with({curve_through({{1, 0}, {2, 10}, {3, 4}})}));
   const auto pixels = pixels_of(path_of(svg, "line"));
   ASSERT_EQ(pixels.size(), 3U);
   // Numbers are centred under their place, and stand four pixels lower than their line.
@@ -116,8 +135,8 @@ TEST(LineChart, PointsStandWhereTheNumbersOnTheAxesSay) {
   EXPECT_LT(pixels[2].second, pixels[0].second);
 }
 
-TEST(LineChart, TheBandIsOneDeviationAboveAndBelow) {
-  const auto svg = to_svg(chart_with({series_with({{1, 5, 1.0}, {2, 5, 2.0}}), series_with({{1, 0, {}}})}));
+TEST(Chart, TheBandIsOneDeviationAboveAndBelow) {
+  const auto svg = to_svg(chart_with({curve_through({{1, 5, 1.0}, {2, 5, 2.0}}), curve_through({{1, 0}})}));
   const auto line = pixels_of(path_of(svg, "line"));
   const auto band = pixels_of(path_of(svg, "band c0"));
   ASSERT_EQ(line.size(), 2U);
@@ -132,21 +151,20 @@ TEST(LineChart, TheBandIsOneDeviationAboveAndBelow) {
   EXPECT_NEAR(band[3].second - line[0].second, unit, 0.21);
 }
 
-TEST(LineChart, ThinLinesHaveNoBandAndLieBelowThickOnes) {
+TEST(Chart, ThinLinesLieBelowThickOnes) {
   const auto svg = to_svg(chart_with(
-      {series_with({{1, 5, {}}, {2, 5, {}}}), series_with({{1, 5, 1.0}, {2, 5, 2.0}}, Stroke::dashed)}));
-  EXPECT_EQ(svg.find("class=\"band"), std::string::npos);
+      {curve_through({{1, 5}, {2, 5}}), curve_through({{1, 5, 1.0}, {2, 5, 2.0}}, Stroke::dashed)}));
   EXPECT_LT(svg.find("class=\"line dashed c0\""), svg.find("class=\"line c0\""));
 }
 
-TEST(LineChart, AValueThatIsNotFiniteInterruptsTheCurve) {
-  const auto svg = to_svg(chart_with({series_with({{1, 5, 1.0},
-                                                   {2, 4, 1.0},
-                                                   {3, kNotANumber, kNotANumber},
-                                                   {4, 3, 1.0},
-                                                   {5, 2, 1.0},
-                                                   {6, std::numeric_limits<double>::infinity(), {}},
-                                                   {7, std::numeric_limits<double>::max(), {}}})}));
+TEST(Chart, AValueThatIsNotFiniteInterruptsTheCurve) {
+  const auto svg = to_svg(chart_with({curve_through({{1, 5, 1.0},
+                                                     {2, 4, 1.0},
+                                                     {3, kNotANumber, kNotANumber},
+                                                     {4, 3, 1.0},
+                                                     {5, 2, 1.0},
+                                                     {6, std::numeric_limits<double>::infinity()},
+                                                     {7, std::numeric_limits<double>::max()}})}));
   EXPECT_EQ(count_of(path_of(svg, "line"), "M"), 2U);
   EXPECT_EQ(count_of(path_of(svg, "dots"), "M"), 4U);
   EXPECT_EQ(count_of(svg, "class=\"band"), 2U);
@@ -154,21 +172,21 @@ TEST(LineChart, AValueThatIsNotFiniteInterruptsTheCurve) {
   EXPECT_EQ(svg.find("inf"), std::string::npos);
 }
 
-TEST(LineChart, ASinglePointIsADotAlsoOfAThinLine) {
-  const auto svg = to_svg(chart_with({series_with({{1, 5, 1.0}}, Stroke::dashed)}));
+TEST(Chart, ASinglePointIsADotAlsoOfAThinLine) {
+  const auto svg = to_svg(chart_with({curve_through({{1, 5, 1.0}}, Stroke::dashed)}));
   EXPECT_EQ(count_of(path_of(svg, "dots"), "M"), 1U);
   EXPECT_EQ(path_of(svg, "line"), "");
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
-TEST(LineChart, NothingToDrawIsStillAPicture) {
-  for (const auto& svg : {to_svg({}), to_svg(chart_with({})), to_svg(chart_with({series_with({})}))}) {
+TEST(Chart, NothingToDrawIsStillAPicture) {
+  for (const auto& svg : {to_svg({}), to_svg(chart_with({})), to_svg(chart_with({curve_through({})}))}) {
     EXPECT_EQ(xml_fault(svg), "");
     EXPECT_EQ(svg.find("nan"), std::string::npos);
   }
 }
 
-TEST(LineChart, ALongLegendIsBrokenAndStaysOnThePage) {
+TEST(Chart, ALongLegendIsBrokenAndStaysOnThePage) {
   auto chart = chart_with({});
   chart.legend = {{}, std::vector<LegendKey>(12, {"a method with a long name", {}})};
   const auto svg = to_svg(chart);
@@ -220,21 +238,19 @@ TEST(ChartAxis, LabelsHaveTheDigitsThatTellNeighboursApart) {
 }
 
 TEST(ChartAxis, AQuantityThatIsNeverNegativeHasNoNegativeAxis) {
-  ChartPanel panel;
-  panel.series = {series_with({{1, 2, 5.0}, {2, 12, 1.0}})};
-  EXPECT_EQ(y_range(panel).low, 0);
-  EXPECT_GT(y_range(panel).high, 13);
-  panel.series = {series_with({{1, 3.5, 0.1}, {2, 4.5, 0.1}})};
-  EXPECT_GT(y_range(panel).low, 3);  // zero is far
-  panel.series = {series_with({{1, -2, {}}, {2, 4.5, {}}})};
-  EXPECT_LT(y_range(panel).low, -2);
+  const auto axis_of = [](const std::vector<ChartPoint>& points) {
+    return chart_with({curve_through(points)}).rows[0].panels[0].y;
+  };
+  EXPECT_EQ(axis_of({{1, 2, 5.0}, {2, 12, 1.0}}).low, 0);
+  EXPECT_GT(axis_of({{1, 2, 5.0}, {2, 12, 1.0}}).high, 13);
+  EXPECT_GT(axis_of({{1, 3.5, 0.1}, {2, 4.5, 0.1}}).low, 3);  // zero is far
+  EXPECT_LT(axis_of({{1, -2}, {2, 4.5}}).low, -2);
 }
 
 TEST(ChartAxis, EqualValuesStillHaveARangeAroundThem) {
   for (const double value : {0.0, 3.5, -7.0, 1e200}) {
-    ChartPanel panel;
-    panel.series = {series_with({{value, value, {}}})};
-    for (const auto range : {x_range(panel), y_range(panel)}) {
+    const auto panel = chart_with({curve_through({{value, value}})}).rows[0].panels[0];
+    for (const auto range : {panel.x, panel.y}) {
       EXPECT_LE(range.low, value);
       EXPECT_LT(value, range.high);
       EXPECT_LT(range.low, range.high);
