@@ -4,14 +4,10 @@
 #include <sadam/error.h>
 #include <sys/stat.h>
 
-#include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/file.h"
-#include "base/quantities.h"
-#include "page/page_json.h"
 #include "report/comparison.h"
 #include "report/recipe_values.h"
 #include "train/recipe/toml.h"
@@ -58,24 +54,18 @@ Json epoch_json(const train::EpochEvent& epoch) {
           {"train_seconds", number_or_null(epoch.train_seconds)}};
 }
 
-Json pairs_json(const std::vector<std::pair<std::string, std::string>>& pairs) {
-  auto list = Json::array();
-  for (const auto& [name, value] : pairs) list.push_back(Json::array({name, value}));
-  return list;
-}
-
 // What run.toml says beside the recipe: [run].
-std::vector<std::pair<std::string, std::string>> environment_of(const train::RunPaths& paths) {
-  std::vector<std::pair<std::string, std::string>> list;
+Json environment_of(const train::RunPaths& paths) {
+  auto list = Json::array();
   try {
     const auto bytes = base::read_file(paths.recipe());
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     for (const auto& entry : train::read_entries(text, paths.recipe().string())) {
       if (entry.table != "run" || entry.opens_table) continue;
       if (const auto* const words = std::get_if<std::string>(&entry.value))
-        list.emplace_back(entry.key, *words);
+        list.push_back(Json::array({entry.key, *words}));
       else if (const auto* const number = std::get_if<std::int64_t>(&entry.value))
-        list.emplace_back(entry.key, fmt::format("{}", *number));
+        list.push_back(Json::array({entry.key, fmt::format("{}", *number)}));
     }
   } catch (const Error&) {
     // The summary says what is wrong with it.
@@ -209,10 +199,8 @@ Json LiveRun::details(const std::vector<std::string>& differs) const {
                        {"before", number_or_null(regime.before)},
                        {"after", number_or_null(regime.after)},
                        {"score", number_or_null(regime.score)}});
-  return {{"recipe", recipe},   {"environment", pairs_json(environment_)},
-          {"differs", differs}, {"epochs", epochs},
-          {"series", series},   {"histograms", histograms},
-          {"regimes", regimes}, {"notes", notes()}};
+  return {{"recipe", recipe}, {"environment", environment_}, {"differs", differs}, {"epochs", epochs},
+          {"series", series}, {"histograms", histograms},    {"regimes", regimes}, {"notes", notes()}};
 }
 
 }  // namespace sadam::page
