@@ -36,17 +36,14 @@ Json series_json(const Buckets& buckets) {
     low.push_back(any ? short_number(bucket.low) : Json());
     high.push_back(any ? short_number(bucket.high) : Json());
   }
-  return {{"per_bucket", buckets.length()}, {"step", step}, {"mean", mean}, {"min", low}, {"max", high}};
+  return {{"step", step}, {"mean", mean}, {"min", low}, {"max", high}};
 }
 
-Json histogram_json(const Bins& bins) {
-  return {{"from", 0}, {"width", bins.width()}, {"counts", bins.counts()}};
-}
+Json histogram_json(const Bins& bins) { return {{"width", bins.width()}, {"counts", bins.counts()}}; }
 
 Json epoch_json(const train::EpochEvent& epoch) {
   return {{"epoch", epoch.epoch},
           {"step", epoch.step},
-          {"train_loss", number_or_null(epoch.train_loss)},
           {"test_loss", number_or_null(epoch.test_loss)},
           {"test_accuracy", percent_or_null(epoch.test_accuracy)},
           {"validation_accuracy",

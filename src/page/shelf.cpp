@@ -220,8 +220,7 @@ Json Shelf::report() {
   for (const auto& [id, run] : runs_) runs.push_back(run_json(*run, !source_.live));
   Attachments attachments(source_.attachments);
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  return {{"version", 1},
-          {"program", fmt::format("sadam {}", SADAM_VERSION)},
+  return {{"program", fmt::format("sadam {}", SADAM_VERSION)},
           {"made", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
           {"root", source_.root},
           {"live", source_.live},
