@@ -29,10 +29,10 @@ struct Batch {
 class Training {
  public:
   explicit Training(const Batch& batch) : batch_(batch), network_(nn::make_classifier({})) {
-    network_->module().train();
+    network_->train();
   }
-  void use(const SAdamOptions& options) { optimizer_ = std::make_unique<SAdam>(network_->module(), options); }
-  void use(const AdamWOptions& options) { optimizer_ = std::make_unique<AdamW>(network_->module(), options); }
+  void use(const SAdamOptions& options) { optimizer_ = std::make_unique<SAdam>(*network_, options); }
+  void use(const AdamWOptions& options) { optimizer_ = std::make_unique<AdamW>(*network_, options); }
 
   // What does not depend on the weights is done before the closure, and counted here.
   void step() {
@@ -40,12 +40,12 @@ class Training {
     optimizer_->step([&] { return train::cross_entropy(network_->logits(prepared), batch_.labels); });
   }
 
-  torch::nn::Module& module() { return network_->module(); }
+  torch::nn::Module& module() { return *network_; }
   Optimizer& optimizer() { return *optimizer_; }
 
  private:
   const Batch& batch_;
-  std::unique_ptr<nn::Classifier> network_;
+  std::shared_ptr<nn::Classifier> network_;
   std::unique_ptr<Optimizer> optimizer_;
 };
 

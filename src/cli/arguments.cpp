@@ -116,7 +116,7 @@ ModelArgument::Found ModelArgument::find(const std::string& command) const {
   auto changed = recipe_on(trained, paths.recipe().string(), recipe);
   // Images of other data have the size that the network was trained with.
   if (changed.data.pixels == 0 && changed.data.name != trained.data.name)
-    changed.data.pixels = static_cast<std::int64_t>(data::shape_of(trained.data.name).pixels);
+    changed.data.pixels = static_cast<std::int64_t>(data::pixels_of(trained.data.name));
   return {paths, std::move(changed)};
 }
 

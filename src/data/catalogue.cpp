@@ -4,7 +4,6 @@
 #include <sadam/error.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "base/text.h"
 #include "base/usage_error.h"
@@ -14,58 +13,47 @@ namespace {
 
 constexpr std::string_view kFolderPrefix = "folder:";
 
-/// The images of a named set: classes, side of an image, training and test images.
-struct Numbers {
-  std::int64_t classes;
-  std::size_t pixels, train_images, test_images;
-  bool even = true;
-};
-
-KnownSet fetched(DataKind kind, const Numbers& numbers, CatalogueEntry source) {
-  source.title = fmt::format("{}, {} classes, {} pixels", source.title, numbers.classes, numbers.pixels);
-  return {source.name,         kind,         numbers.classes, numbers.pixels, numbers.train_images,
-          numbers.test_images, numbers.even, source};
-}
-
 std::vector<KnownSet> make_known_sets() {
   using enum DataKind;
   const std::string cifar_authors = "the authors, https://www.cs.toronto.edu/~kriz/cifar.html";
+  // Classes, pixels, training and test images, whether all classes have as many.
   return {
-      fetched(cifar10, {10, 32, 50000, 10000},
-              {.name = "cifar10",
-               .title = "CIFAR-10",
-               .url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-               .bytes = 170052171,
-               .checksum = {Hash::md5, "c32a1d4ab5d03f1284b67883e8d87530", cifar_authors},
-               .place = "cifar-10-batches-bin"}),
-      fetched(cifar100, {100, 32, 50000, 10000},
-              {.name = "cifar100",
-               .title = "CIFAR-100",
-               .url = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
-               .bytes = 168513733,
-               .checksum = {Hash::md5, "03b5dce01913d631647c71ecec9e9cb8", cifar_authors},
-               .place = "cifar-100-binary"}),
+      {"cifar10", cifar, 10, 32, 50000, 10000, true,
+       CatalogueEntry{.name = "cifar10",
+                      .title = "CIFAR-10, 10 classes, 32 pixels",
+                      .url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+                      .bytes = 170052171,
+                      .checksum = {Hash::md5, "c32a1d4ab5d03f1284b67883e8d87530", cifar_authors},
+                      .place = "cifar-10-batches-bin"}},
+      {"cifar100", cifar, 100, 32, 50000, 10000, true,
+       CatalogueEntry{.name = "cifar100",
+                      .title = "CIFAR-100, 100 classes, 32 pixels",
+                      .url = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+                      .bytes = 168513733,
+                      .checksum = {Hash::md5, "03b5dce01913d631647c71ecec9e9cb8", cifar_authors},
+                      .place = "cifar-100-binary"}},
       // Stanford publishes no checksum. Avalanche and many other loaders check this one.
-      fetched(tiny_imagenet, {200, 64, 100000, 10000},
-              {.name = "tinyimagenet",
-               .title = "TinyImageNet-200",
-               .url = "https://cs231n.stanford.edu/tiny-imagenet-200.zip",
-               .bytes = 248100043,
-               .checksum = {Hash::md5, "90528d7ca1a48142e341f4ef8d21d0de",
-                            "ContinualAI's Avalanche (benchmarks/datasets/tiny_imagenet)"},
-               .place = "tiny-imagenet-200"}),
+      {"tinyimagenet", tiny_imagenet, 200, 64, 100000, 10000, true,
+       CatalogueEntry{.name = "tinyimagenet",
+                      .title = "TinyImageNet-200, 200 classes, 64 pixels",
+                      .url = "https://cs231n.stanford.edu/tiny-imagenet-200.zip",
+                      .bytes = 248100043,
+                      .checksum = {Hash::md5, "90528d7ca1a48142e341f4ef8d21d0de",
+                                   "ContinualAI's Avalanche (benchmarks/datasets/tiny_imagenet)"},
+                      .place = "tiny-imagenet-200"}},
       // fastai publishes the size, and an MD5 of the first MiB alone, which would not see damage after it;
       // FastAI.jl has a digest of the whole.
-      fetched(class_folders, {10, 160, 9025, 3929, false},
-              {.name = "imagewoof",
-               .title = "Imagewoof2-160, breeds of dogs",
-               .url = "https://s3.amazonaws.com/fast-ai-imageclas/imagewoof2-160.tgz",
-               .bytes = 92612825,
-               .checksum = {Hash::sha256, "663c22f69c2802d85e2a67103c017e047096702ffddf9149a14011b7002539bf",
-                            "FluxML's FastAI.jl (src/datasets)"},
-               .place = "imagewoof2-160"}),
-      {"synthetic10", synthetic, 10, 32, 50000, 10000, true, std::nullopt},
-      {"synthetic100", synthetic, 100, 32, 50000, 10000, true, std::nullopt},
+      {"imagewoof", class_folders, 10, 160, 9025, 3929, false,
+       CatalogueEntry{
+           .name = "imagewoof",
+           .title = "Imagewoof2-160, breeds of dogs, 10 classes, 160 pixels",
+           .url = "https://s3.amazonaws.com/fast-ai-imageclas/imagewoof2-160.tgz",
+           .bytes = 92612825,
+           .checksum = {Hash::sha256, "663c22f69c2802d85e2a67103c017e047096702ffddf9149a14011b7002539bf",
+                        "FluxML's FastAI.jl (src/datasets)"},
+           .place = "imagewoof2-160"}},
+      {"synthetic10", synthetic, 10, 32, 50000, 10000, true},
+      {"synthetic100", synthetic, 100, 32, 50000, 10000, true},
   };
 }
 
@@ -91,15 +79,7 @@ std::vector<std::string> names_of(const Entries& entries) {
 
 }  // namespace
 
-std::string_view to_string(Hash hash) {
-  switch (hash) {
-    case Hash::md5:
-      return "MD5";
-    case Hash::sha256:
-      return "SHA-256";
-  }
-  throw std::logic_error("a hash without a name");
-}
+std::string_view to_string(Hash hash) { return hash == Hash::md5 ? "MD5" : "SHA-256"; }
 
 std::string CatalogueEntry::file_name() const { return url.substr(url.rfind('/') + 1); }
 
@@ -123,11 +103,9 @@ std::optional<std::filesystem::path> path_in_name(const std::string& name) {
   return path;
 }
 
-DataShape shape_of(const std::string& name) {
+std::size_t pixels_of(const std::string& name) {
   constexpr std::size_t kFolderPixels = 224;
-  if (path_in_name(name)) return {0, kFolderPixels};
-  const auto& set = known_set(name);
-  return {set.classes, set.pixels};
+  return path_in_name(name) ? kFolderPixels : known_set(name).pixels;
 }
 
 std::filesystem::path known_folder(const KnownSet& set, const std::filesystem::path& root) {

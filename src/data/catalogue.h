@@ -19,7 +19,7 @@ std::string_view to_string(Hash hash);
 
 struct Checksum {
   Hash hash = Hash::sha256;
-  std::string hex;           ///< lower case; "" where nobody publishes one
+  std::string hex;           ///< lower case
   std::string published_by;  ///< whose word it is
 };
 
@@ -40,7 +40,7 @@ struct CatalogueEntry {
 };
 
 /// How a set is laid out, and so how it is read.
-enum class DataKind { cifar10, cifar100, class_folders, tiny_imagenet, synthetic };
+enum class DataKind { cifar, class_folders, tiny_imagenet, synthetic };
 
 struct KnownSet {
   std::string name;
@@ -49,8 +49,8 @@ struct KnownSet {
   std::size_t pixels = 0;
   std::size_t train_images = 0;
   std::size_t test_images = 0;
-  bool even = true;                      ///< every class has the same number of images
-  std::optional<CatalogueEntry> source;  ///< nothing for what the program makes itself
+  bool even = true;                           ///< every class has the same number of images
+  std::optional<CatalogueEntry> source = {};  ///< nothing for what the program makes itself
 };
 
 const std::vector<KnownSet>& known_sets();
@@ -61,12 +61,8 @@ const KnownSet& known_set(const std::string& name);
 /// PATH of the name "folder:PATH", which must not be empty; nothing for any other name.
 std::optional<std::filesystem::path> path_in_name(const std::string& name);
 
-/// Classes and own size of a named set, without opening it; {0, 224} for a folder.
-struct DataShape {
-  std::int64_t classes = 0;
-  std::size_t pixels = 0;
-};
-DataShape shape_of(const std::string& name);
+/// The own size of a named set, without opening it; 224 for a folder.
+std::size_t pixels_of(const std::string& name);
 
 /// Where a set lies that has a source. Throws an Error that says how to get it if it is not there.
 std::filesystem::path known_folder(const KnownSet& set, const std::filesystem::path& root);

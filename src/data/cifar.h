@@ -10,16 +10,12 @@
 
 namespace sadam::data {
 
-enum class Cifar {
-  ten,      ///< records of 1 label and 3072 pixels
-  hundred,  ///< records of a coarse label, a fine label and 3072 pixels; the fine one counts
-};
-
-/// Reads one file's bytes. Refuses, with a sentence, a size that is no whole number of records and a label
-/// that does not exist; nothing is skipped.
-Images read_cifar(std::span<const std::uint8_t> bytes, Cifar kind);
+/// Reads one file's bytes: for 10 classes records of 1 label and 3072 pixels, for 100 of a coarse label, a
+/// fine one, which counts, and the pixels. Refuses, with a sentence, a size that is no whole number of
+/// records and a label that does not exist; nothing is skipped.
+Images read_cifar(std::span<const std::uint8_t> bytes, std::int64_t classes);
 
 /// Reads files one after the other into one set. A sentence about bad bytes names the file.
-Images read_cifar_files(const std::vector<std::string>& paths, Cifar kind);
+Images read_cifar_files(const std::vector<std::string>& paths, std::int64_t classes);
 
 }  // namespace sadam::data

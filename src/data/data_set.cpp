@@ -25,16 +25,15 @@ namespace {
 constexpr std::size_t kMostPixels = 4096;
 
 struct CifarFiles {
-  Cifar kind = Cifar::ten;
   std::int64_t classes = 10;
   std::vector<std::string> train;
   std::vector<std::string> test;
 };
 
-CifarFiles cifar_files(Cifar kind, const std::filesystem::path& folder) {
+CifarFiles cifar_files(std::int64_t classes, const std::filesystem::path& folder) {
   const auto at = [&](const std::string& name) { return (folder / name).string(); };
-  if (kind == Cifar::hundred) return {kind, 100, {at("train.bin")}, {at("test.bin")}};
-  CifarFiles files{kind, 10, {}, {at("test_batch.bin")}};
+  if (classes == 100) return {classes, {at("train.bin")}, {at("test.bin")}};
+  CifarFiles files{classes, {}, {at("test_batch.bin")}};
   for (int i = 1; i <= 5; ++i) files.train.push_back(at(fmt::format("data_batch_{}.bin", i)));
   return files;
 }
@@ -57,10 +56,8 @@ Content content_of(const std::string& name, const std::filesystem::path& root) {
   if (const auto path = path_in_name(name)) return list_class_folders(*path);
   const auto& set = known_set(name);
   switch (set.kind) {
-    case DataKind::cifar10:
-      return cifar_files(Cifar::ten, known_folder(set, root));
-    case DataKind::cifar100:
-      return cifar_files(Cifar::hundred, known_folder(set, root));
+    case DataKind::cifar:
+      return cifar_files(set.classes, known_folder(set, root));
     case DataKind::class_folders:
       return with_known_classes(list_class_folders(known_folder(set, root)), set);
     case DataKind::tiny_imagenet:
@@ -133,10 +130,10 @@ std::string how_to_replace(const DataRequest& request, const std::vector<std::st
                      std::filesystem::path(files.front()).parent_path().string(), request.name);
 }
 
-Images read_cifar(const DataRequest& request, Cifar kind, const std::vector<std::string>& files) {
+Images read_cifar(const DataRequest& request, std::int64_t known, const std::vector<std::string>& files) {
   auto images = [&] {
     try {
-      return read_cifar_files(files, kind);
+      return read_cifar_files(files, known);
     } catch (const Error& error) {
       throw Error(fmt::format("{} {}", error.what(), how_to_replace(request, files)));
     }
@@ -157,13 +154,19 @@ std::shared_ptr<const ImageSet> some_of(const DataRequest& request, const char* 
   return in_memory(std::move(images), pixels);
 }
 
-DataSet open_cifar(const DataRequest& request, const CifarFiles& files, std::size_t pixels) {
-  auto [train, validation] = held_out(request, read_cifar(request, files.kind, files.train), files.classes);
+DataSet open_images(const DataRequest& request, Images all, Images test, std::size_t pixels) {
+  const auto classes = all.classes;
+  auto [train, validation] = held_out(request, std::move(all), classes);
   return {some_of(request, "training", std::move(train), request.train_images, pixels),
-          some_of(request, "test", read_cifar(request, files.kind, files.test), request.test_images, pixels),
+          some_of(request, "test", std::move(test), request.test_images, pixels),
           validation.count == 0 ? nullptr : in_memory(std::move(validation), pixels),
           Normalization{},
           {}};
+}
+
+DataSet open_cifar(const DataRequest& request, const CifarFiles& files, std::size_t pixels) {
+  return open_images(request, read_cifar(request, files.classes, files.train),
+                     read_cifar(request, files.classes, files.test), pixels);
 }
 
 // The synthetic sets are data, not part of an experiment's randomness: always the same ones.
@@ -179,12 +182,8 @@ DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::siz
   const auto held = request.validation_images;
   const auto wanted = request.train_images == 0 ? 0 : request.train_images + held;
   const auto* const name = held == 0 ? "training" : kBothParts;
-  auto [train, validation] = held_out(request, part(name, false, wanted, set.train_images), set.classes);
-  return {in_memory(std::move(train), pixels),
-          in_memory(part("test", true, request.test_images, set.test_images), pixels),
-          validation.count == 0 ? nullptr : in_memory(std::move(validation), pixels),
-          Normalization{},
-          {}};
+  return open_images(request, part(name, false, wanted, set.train_images),
+                     part("test", true, request.test_images, set.test_images), pixels);
 }
 
 // ---- Checking.
@@ -278,7 +277,7 @@ SetCount check_cifar(const CifarFiles& files, const CheckProgress& progress,
   const auto read = [&](const std::vector<std::string>& paths, PartCount& part) {
     for (const auto& path : paths) {
       try {
-        count_labels(read_cifar_files({path}, files.kind).labels, part);
+        count_labels(read_cifar_files({path}, files.classes).labels, part);
       } catch (const Error& error) {
         problems.emplace_back(error.what());
       }
@@ -307,7 +306,7 @@ void compare(const KnownSet& set, const PartCount& part, std::size_t official,
 // The size that all images have, as far as they are looked at; nothing where they differ or are no squares.
 std::optional<std::size_t> common_pixels(const std::string& name) {
   const auto path = path_in_name(name);
-  if (!path) return shape_of(name).pixels;
+  if (!path) return pixels_of(name);
   std::optional<std::size_t> common;
   for (const auto& file : some_pictures(*path / "train")) {
     const auto size = decode_picture_file(file, Read::size);
@@ -330,7 +329,7 @@ CheckReport report_of(const std::string& name, const SetCount& count, std::vecto
 }  // namespace
 
 DataSet open_data_set(const DataRequest& request) {
-  const auto pixels = request.pixels == 0 ? shape_of(request.name).pixels : request.pixels;
+  const auto pixels = request.pixels == 0 ? pixels_of(request.name) : request.pixels;
   if (pixels > kMostPixels)
     throw UsageError(fmt::format("images of {} pixels are asked for: {} is the most.", pixels, kMostPixels));
   return std::visit(ForEach{[&](const CifarFiles& files) { return open_cifar(request, files, pixels); },
@@ -339,9 +338,7 @@ DataSet open_data_set(const DataRequest& request) {
                     content_of(request.name, request.root));
 }
 
-std::size_t own_pixels(const std::string& name) {
-  return common_pixels(name).value_or(shape_of(name).pixels);
-}
+std::size_t own_pixels(const std::string& name) { return common_pixels(name).value_or(pixels_of(name)); }
 
 bool is_scaled(const std::string& name, std::size_t pixels) { return common_pixels(name) != pixels; }
 

@@ -1,9 +1,7 @@
 #include "data/image_set.h"
 
-#include <fmt/format.h>
-#include <sadam/error.h>
-
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -43,41 +41,24 @@ class DecodedImages {
  public:
   DecodedImages(std::size_t count, std::size_t bytes_each)
       : bytes_each_(bytes_each),
-        states_(std::make_unique<std::atomic<State>[]>(count)),
+        is_there_(count),
         // Not touched here: the system gives a page when its first image is written.
         bytes_(std::make_unique_for_overwrite<std::uint8_t[]>(count * bytes_each)) {}
 
   // Image i, made by `make(out)` if it is not there yet. If that throws, the next caller tries again.
   template <class Make>
   const std::uint8_t* get(std::size_t i, Make make) {
-    auto& state = states_[i];
     auto* const bytes = bytes_.get() + i * bytes_each_;
-    for (;;) {
-      auto seen = State::absent;
-      if (state.compare_exchange_strong(seen, State::being_made, std::memory_order_acquire)) break;
-      if (seen == State::there) return bytes;
-      state.wait(State::being_made, std::memory_order_acquire);
-    }
-    try {
-      make(bytes);
-    } catch (...) {
-      settle(state, State::absent);
-      throw;
-    }
-    settle(state, State::there);
+    const std::lock_guard lock(locks_[i % locks_.size()]);
+    if (is_there_[i] == 0) make(bytes);
+    is_there_[i] = 1;
     return bytes;
   }
 
  private:
-  enum class State : std::uint8_t { absent, being_made, there };
-
-  static void settle(std::atomic<State>& state, State to) {
-    state.store(to, std::memory_order_release);
-    state.notify_all();
-  }
-
   std::size_t bytes_each_;
-  std::unique_ptr<std::atomic<State>[]> states_;
+  std::array<std::mutex, 64> locks_;    // each for every 64th image
+  std::vector<std::uint8_t> is_there_;  // not of bool, whose neighbours share a byte
   std::unique_ptr<std::uint8_t[]> bytes_;
 };
 
@@ -117,13 +98,6 @@ class FolderImages final : public ImageSet {
 }  // namespace
 
 std::shared_ptr<const ImageSet> in_memory(Images images, std::size_t pixels) {
-  if (images.channels != 3 || images.width == 0 || images.height == 0 || pixels == 0)
-    throw Error(fmt::format(
-        "images need three channels and a size above 0, not {} of {} x {}, to be made {} pixels wide.",
-        images.channels, images.width, images.height, pixels));
-  if (images.pixels.size() != images.count * images.bytes_per_image() || images.labels.size() != images.count)
-    throw Error(fmt::format("a set of {} images has {} bytes and {} labels: these do not go together.",
-                            images.count, images.pixels.size(), images.labels.size()));
   return std::make_shared<InMemoryImages>(std::move(images), pixels);
 }
 
@@ -184,7 +158,6 @@ std::vector<std::size_t> even_subset(std::span<const std::int64_t> labels, std::
 Images subset(const Images& images, std::span<const std::size_t> chosen) {
   Images part;
   part.count = chosen.size();
-  part.channels = images.channels;
   part.height = images.height;
   part.width = images.width;
   part.classes = images.classes;

@@ -12,17 +12,17 @@
 
 namespace sadam::data {
 
-/// `count` images of one size, each channel by channel, row by row: what readers of data sets return.
+/// `count` images of one size, each in three channels, one after the other, row by row: what readers of data
+/// sets return.
 struct Images {
   std::size_t count = 0;
-  std::size_t channels = 3;
   std::size_t height = 0;
   std::size_t width = 0;
   std::int64_t classes = 0;
-  std::vector<std::uint8_t> pixels;  ///< count · channels · height · width
+  std::vector<std::uint8_t> pixels;  ///< count · 3 · height · width
   std::vector<std::int64_t> labels;  ///< each in [0, classes)
 
-  std::size_t bytes_per_image() const { return channels * height * width; }
+  std::size_t bytes_per_image() const { return 3 * height * width; }
 };
 
 /// A labelled set of images of one size.

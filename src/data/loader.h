@@ -48,8 +48,9 @@ class Loader {
   /// it would have seen. What was being made before is dropped.
   void start(std::size_t epoch, std::size_t first_batch = 0);
 
-  /// Fills `batch`, whose buffers are used again; false at the end of the epoch. An Error of a worker (a
-  /// damaged file) is thrown here, at the batch it belongs to, and again until start(): nothing is skipped.
+  /// After start(): fills `batch`, whose buffers are used again; false at the end of the epoch. An Error of a
+  /// worker (a damaged file) is thrown here, at the batch it belongs to, and again until start(): nothing is
+  /// skipped.
   bool next(Batch& batch);
 
  private:
@@ -69,7 +70,7 @@ BatchRange range_of_batch(const LoaderOptions& options, std::size_t batch, std::
 const LoaderOptions& checked_options(const LoaderOptions& options);
 
 /// What a byte becomes, for each channel. In float throughout, as torchvision does, so that its bits are the
-/// same. Throws an Error for a deviation that is not above 0.
+/// same.
 using NormalizationTable = std::array<std::array<float, 256>, 3>;
 NormalizationTable normalization_table(const Normalization& normalization);
 

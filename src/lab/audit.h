@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lab/estimate.h"
-#include "lab/long_work.h"
 #include "lab/look.h"
 #include "lab/terrain.h"
 #include "report/picture.h"

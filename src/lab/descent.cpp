@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <random>
 #include <sstream>
 
@@ -34,21 +35,8 @@ constexpr std::array<NamedOptimizer, 3> kOptimizers = {
 constexpr std::array<const char*, 3> kControls = {"matched", "shuffled", "cosine"};
 constexpr std::array<const char*, 2> kPresets = {"paper", "reference"};
 
-bool is_control(const std::string& word) {
-  return std::find(kControls.begin(), kControls.end(), word) != kControls.end();
-}
-bool is_preset(const std::string& word) {
-  return std::find(kPresets.begin(), kPresets.end(), word) != kPresets.end();
-}
-
-std::vector<std::string> words_in(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto end = std::min(text.find(' ', at), text.size());
-    if (end > at) words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
+bool is_one_of(const auto& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 [[noreturn]] void refuse_word(const std::string& word) {
@@ -76,9 +64,10 @@ void check_sets(const std::vector<std::string>& sets) {
 
 Contestant contestant_named(const std::string& text, const std::vector<std::string>& sets,
                             std::int64_t seed) {
-  auto words = words_in(text);
+  std::istringstream stream(text);
+  std::vector<std::string> words(std::istream_iterator<std::string>(stream), {});
   if (words.empty()) throw UsageError("an optimizer has no name: write sadam, adamw or prox_sgd.");
-  if (is_control(words.front())) words.insert(words.begin(), "adamw");
+  if (is_one_of(kControls, words.front())) words.insert(words.begin(), "adamw");
   const auto known = std::find_if(kOptimizers.begin(), kOptimizers.end(),
                                   [&](const NamedOptimizer& each) { return words.front() == each.word; });
   if (known == kOptimizers.end()) refuse_word(words.front());
@@ -94,11 +83,11 @@ Contestant contestant_named(const std::string& text, const std::vector<std::stri
     const auto& word = words[i];
     if (word == "cosine") {
       source.set("schedule.name=cosine");
-    } else if (is_control(word)) {
+    } else if (is_one_of(kControls, word)) {
       if (words.front() != "adamw")
         throw UsageError(fmt::format("'{0}' is a control: write 'adamw {0}'.", word));
       control = word;
-    } else if (is_preset(word)) {
+    } else if (is_one_of(kPresets, word)) {
       if (words.front() != "sadam")
         throw UsageError(fmt::format("'{0}' is a preset of S-Adam: write 'sadam {0}'.", word));
       source.set(fmt::format("optimizer.preset={}", word));

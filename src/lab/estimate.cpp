@@ -1,7 +1,6 @@
 #include "lab/estimate.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -9,23 +8,9 @@
 #include "base/statistics.h"
 
 namespace sadam::lab {
-namespace {
-
-/// The 97.5 % point of Student's distribution.
-double student(std::size_t freedom) {
-  constexpr std::array kPoints = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                                  2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
-  if (freedom == 0) return 0;
-  return freedom <= kPoints.size() ? kPoints[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);
-}
-
-}  // namespace
-
 Estimate mean_of(std::span<const double> values) {
   const double mean = base::mean(values);
-  const auto spread = base::deviation(values);
-  if (!spread) return Estimate::exact(mean);
-  const double half = student(values.size() - 1) * *spread / std::sqrt(static_cast<double>(values.size()));
+  const double half = base::half_interval(values).value_or(0);
   return {mean, mean - half, mean + half};
 }
 

@@ -1,11 +1,15 @@
-// A number that was measured, with its 95 % interval.
+// A number that was measured, with its 95 % interval; and what the long work of measuring is told.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "base/usage_error.h"
 
 namespace sadam::lab {
 
@@ -32,5 +36,25 @@ double power(std::span<const double> x, std::span<const double> y);
 using SeedStatistic = std::function<double(const std::vector<std::size_t>& seeds)>;
 Estimate over_seeds(std::size_t count, const SeedStatistic& statistic, std::uint64_t seed,
                     std::size_t resamples = 200);
+
+struct LongWork {
+  bool quick = false;  ///< fewer seeds and points, shorter runs, lower dimensions
+  std::uint64_t seed = 1;
+  const std::atomic<bool>* stop = nullptr;                     ///< set from elsewhere: stop at once
+  std::function<void(const std::string&)> progress = nullptr;  ///< told what is being worked on
+
+  /// One of two sizes.
+  template <class Number>
+  Number size(Number full, Number small) const {
+    return quick ? small : full;
+  }
+  void say(const std::string& what) const {
+    if (progress) progress(what);
+  }
+  /// Throws Interrupted if asked to stop; long loops call it.
+  void check_stop() const {
+    if (stop != nullptr && stop->load(std::memory_order_relaxed)) throw Interrupted{};
+  }
+};
 
 }  // namespace sadam::lab

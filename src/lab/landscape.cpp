@@ -1,14 +1,8 @@
 #include "lab/landscape.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/abs.h>
-#include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/log_sigmoid.h>
-#include <ATen/ops/max.h>
-#include <ATen/ops/mv.h>
-#include <ATen/ops/round.h>
-#include <ATen/ops/softplus.h>
-#include <ATen/ops/sum.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
@@ -64,6 +58,16 @@ Point Landscape::gradient(const Point& x) const {
   for (const auto& piece : pieces)
     if (piece.value(at) > largest->value(at)) largest = &piece;
   return sum(total, largest->gradient(at));
+}
+
+at::Tensor Landscape::loss(const at::Tensor& w) const {
+  const auto values = w.detach().to(at::kCPU, at::kDouble).contiguous();
+  const auto* const first = static_cast<const double*>(values.data_ptr());
+  const Point x(first, first + values.numel());
+  const auto loss = at::scalar_tensor(value(x), w.options().requires_grad(false));
+  if (!w.requires_grad() || !at::GradMode::is_enabled()) return loss;
+  const auto slope = at::tensor(gradient(x), at::kDouble).to(w.options().requires_grad(false));
+  return loss + ((w - w.detach()) * slope).sum();  // adds 0, whose gradient is the slope
 }
 
 Polytope Landscape::subdifferential(const Point& x, double tolerance) const {
@@ -169,8 +173,7 @@ bool Landscape::has_kink_within(const Point& x, double radius) const {
   return false;
 }
 
-// ---- the collection
-// -----------------------------------------------------------------------------------------
+// ---- the collection ---------------------------------------------------------------------------------------
 
 namespace {
 
@@ -182,8 +185,6 @@ Term axis_kink(std::size_t dimensions, std::size_t i, double centre, double weig
 
 double half_square(const Point& x) { return 0.5 * dot(x, x); }
 
-at::Tensor as_tensor(const Point& values) { return at::tensor(values, at::kDouble); }
-
 Landscape kinks(std::size_t) {
   Landscape f;
   f.formula = "|x−1| + |y−1| + (x² + y²)/2";
@@ -193,7 +194,6 @@ Landscape kinks(std::size_t) {
   f.smooth = half_square;
   f.smooth_gradient = [](const Point& x) { return x; };
   f.kinks = {axis_kink(2, 0, 1), axis_kink(2, 1, 1)};
-  f.loss = [](const at::Tensor& w) { return (w - 1).abs().sum() + 0.5 * (w * w).sum(); };
   return f;
 }
 
@@ -207,7 +207,6 @@ Landscape valley(std::size_t) {
                 return Point{-2 * x[0], 1};
               }},
              axis_kink(2, 0, 1)};
-  f.loss = [](const at::Tensor& w) { return 10 * (w[1] - w[0] * w[0]).abs() + (1 - w[0]).abs(); };
   return f;
 }
 
@@ -231,10 +230,6 @@ Landscape lasso(std::size_t dimensions) {
   f.smooth = [b](const Point& x) { return half_square(sum(x, b, -1)); };
   f.smooth_gradient = [b](const Point& x) { return sum(x, b, -1); };
   for (std::size_t i = 0; i < dimensions; ++i) f.kinks.push_back(axis_kink(dimensions, i, 0, kWeight));
-  f.loss = [target = as_tensor(b)](const at::Tensor& w) {
-    const auto apart = w - target.to(w.options());
-    return 0.5 * (apart * apart).sum() + kWeight * w.abs().sum();
-  };
   f.lowest = f.value(*f.minimiser);
   return f;
 }
@@ -252,10 +247,6 @@ Landscape chain(std::size_t dimensions) {
                          slope[i - 1] = -1;
                          return slope;
                        }});
-  f.loss = [](const at::Tensor& w) {
-    const auto d = w.size(0);
-    return w[0].abs() + (w.narrow(0, 1, d - 1) - w.narrow(0, 0, d - 1)).abs().sum();
-  };
   return f;
 }
 
@@ -265,17 +256,11 @@ Landscape max_affine(std::size_t dimensions) {
   f.start = spread(dimensions);
   f.minimiser = Point(dimensions, 0);
   // The unit vectors and the one that balances them.
-  std::vector<double> slopes;
   for (std::size_t i = 0; i <= dimensions; ++i) {
     const auto slope = i < dimensions ? unit(dimensions, i) : Point(dimensions, -1.0);
-    slopes.insert(slopes.end(), slope.begin(), slope.end());
     f.pieces.push_back(
         {1, [slope](const Point& x) { return dot(slope, x); }, [slope](const Point&) { return slope; }});
   }
-  f.loss = [dimensions, all = as_tensor(slopes)](const at::Tensor& w) {
-    const auto d = static_cast<std::int64_t>(dimensions);
-    return all.to(w.options()).reshape({d + 1, d}).mv(w).max();
-  };
   return f;
 }
 
@@ -297,9 +282,6 @@ Landscape quadratic(std::size_t dimensions) {
     for (std::size_t i = 0; i < x.size(); ++i) slope[i] *= c[i];
     return slope;
   };
-  f.loss = [curvature = as_tensor(c)](const at::Tensor& w) {
-    return 0.5 * (curvature.to(w.options()) * w * w).sum();
-  };
   return f;
 }
 
@@ -307,9 +289,6 @@ Landscape staircase(std::size_t dimensions) {
   auto f = quadratic(dimensions);
   f.formula = "the quadratic of x rounded to multiples of 1/4, as in a quantized network";
   f.cell = 0.25;
-  f.loss = [smooth = f.loss](const at::Tensor& w) {
-    return smooth(w + ((w * 4).round() / 4 - w).detach());  // straight through
-  };
   return f;
 }
 
@@ -335,10 +314,6 @@ Landscape softplus(std::size_t dimensions) {
     for (auto& each : slope) each = 2 * logistic_of(kSharpness * each) - 1;
     return slope;
   };
-  f.loss = [](const at::Tensor& w) {
-    const auto t = kSharpness * w;
-    return ((-at::log_sigmoid(-t)) + (-at::log_sigmoid(t))).sum() / kSharpness;
-  };
   f.lowest = f.value(*f.minimiser);
   return f;
 }
@@ -357,9 +332,6 @@ Landscape logistic(std::size_t dimensions) {
     auto slope = x;
     for (std::size_t i = 0; i < x.size(); ++i) slope[i] = 0.1 * x[i] - b[i] * logistic_of(-b[i] * x[i]);
     return slope;
-  };
-  f.loss = [labels = as_tensor(b)](const at::Tensor& w) {
-    return (-at::log_sigmoid(labels.to(w.options()) * w)).sum() + 0.05 * (w * w).sum();
   };
   // Each coordinate by itself, where its slope changes sign.
   Point lowest_at(dimensions);

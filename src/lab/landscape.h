@@ -37,13 +37,13 @@ class Landscape {
   /// Above 0: x is rounded to multiples of this first, as in a quantized network, and the gradient passes
   /// straight through. f then jumps, so that it has no ∂f.
   double cell = 0;
-  /// The same function for an optimizer, with gradients by autograd.
-  std::function<at::Tensor(const at::Tensor&)> loss;
 
   bool is_smooth() const { return kinks.empty() && pieces.size() < 2 && cell == 0; }
   double value(const Point& x) const;
   /// An element of ∂f: the gradient wherever there is one; sign(0) is 0 and of equal pieces the first counts.
   Point gradient(const Point& x) const;
+  /// The value as a scalar that torch can call `backward` on: w then gets the gradient.
+  at::Tensor loss(const at::Tensor& w) const;
 
   /// Clarke's ∂f(x). A kink counts as met where |hⱼ(x)| ≤ tolerance·‖∇hⱼ‖. At most 12 may meet.
   Polytope subdifferential(const Point& x, double tolerance = 1e-12) const;

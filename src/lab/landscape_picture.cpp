@@ -54,14 +54,28 @@ std::vector<LineStyle> styles_of(const std::vector<Descent>& descents) {
 
 double plane_distance(const Point& a, const Point& b) { return std::hypot(a[0] - b[0], a[1] - b[1]); }
 
+PictureCurve curve_of(const std::vector<Point>& points, Ink ink, const std::string& name) {
+  PictureCurve curve;
+  for (const auto& point : points) curve.points.push_back(seen(point));
+  curve.ink = ink;
+  curve.name = name;
+  return curve;
+}
+
 void add_lines(PicturePanel& panel, const std::vector<Polyline>& lines, Ink ink, const std::string& name) {
-  for (const auto& line : lines) {
-    PictureCurve curve;
-    for (const auto& point : line) curve.points.push_back(seen(point));
-    curve.ink = ink;
-    curve.name = name;
-    panel.curves.push_back(std::move(curve));
+  for (const auto& line : lines) panel.curves.push_back(curve_of(line, ink, name));
+}
+
+Window window_around(const std::vector<Point>& points, double margin) {
+  std::vector<double> xs;
+  std::vector<double> ys;
+  for (const auto& point : points) {
+    xs.push_back(point[0]);
+    ys.push_back(point[1]);
   }
+  const auto x = report::range_of(xs, margin);
+  const auto y = report::range_of(ys, margin);
+  return {x.low, x.high, y.low, y.high};
 }
 
 /// The mean over the steps around each one.
@@ -139,15 +153,7 @@ Window window_of(const Scene& scene) {
     });
     if (stays) inside.insert(inside.end(), descent.points.begin(), descent.points.end());
   }
-  std::vector<double> xs;
-  std::vector<double> ys;
-  for (const auto& point : inside) {
-    xs.push_back(point[0]);
-    ys.push_back(point[1]);
-  }
-  const auto x = report::range_of(xs, 0.1);
-  const auto y = report::range_of(ys, 0.1);
-  return {x.low, x.high, y.low, y.high};
+  return window_around(inside, 0.1);
 }
 
 std::optional<Window> close_up_of(const Scene& scene) {
@@ -169,34 +175,22 @@ std::optional<Window> close_up_of(const Scene& scene) {
   // Closer than a hundredth of the way the numbers at the axes say nothing.
   if (const double least = 0.01 * away; radius < least)
     return Window{centre[0] - least, centre[0] + least, centre[1] - least, centre[1] + least};
-  std::vector<double> xs{centre[0]};
-  std::vector<double> ys{centre[1]};
+  std::vector<Point> inside{centre};
   for (const auto& descent : scene.descents)
     for (std::size_t i = 2 * descent.points.size() / 3; i < descent.points.size(); ++i)
-      if (plane_distance(descent.points[i], centre) <= radius) {
-        xs.push_back(descent.points[i][0]);
-        ys.push_back(descent.points[i][1]);
-      }
-  const auto x = report::range_of(xs, 0.15);
-  const auto y = report::range_of(ys, 0.15);
-  return Window{x.low, x.high, y.low, y.high};
+      if (plane_distance(descent.points[i], centre) <= radius) inside.push_back(descent.points[i]);
+  return window_around(inside, 0.15);
 }
 
 void add_ideal(PicturePanel& panel, const Scene& scene) {
   if (!scene.ideal) return;
-  PictureCurve curve;
-  for (const auto& point : scene.ideal->points) curve.points.push_back(seen(point));
-  curve.ink = Ink::ideal;
-  curve.name = "ideal path";
-  panel.curves.push_back(std::move(curve));
+  panel.curves.push_back(curve_of(scene.ideal->points, Ink::ideal, "ideal path"));
 }
 
 void add_path(PicturePanel& panel, const Scene& scene, std::size_t which, bool thin) {
-  PictureCurve curve;
-  for (const auto& point : scene.descents[which].points) curve.points.push_back(seen(point));
+  const auto& descent = scene.descents[which];
+  auto curve = curve_of(descent.points, thin ? Ink::thin : Ink::line, descent.of.name);
   curve.style = styles_of(scene.descents)[which];
-  curve.ink = thin ? Ink::thin : Ink::line;
-  curve.name = scene.descents[which].of.name;
   if (curve.style.stroke == Stroke::solid) curve.marks = report::Marks::at_end;
   panel.curves.push_back(std::move(curve));
 }
@@ -289,17 +283,8 @@ PicturePanel clarke_panel(const Landscape& f, const Point& at, double part, doub
   Polytope flat;
   for (const auto& corner : all) flat.push_back({corner[0], corner[1]});
   const auto corners = corners_in_plane(flat);
-  std::vector<double> xs{0, nearest[0]};
-  std::vector<double> ys{0, nearest[1]};
-  PictureCurve outline;
-  for (const auto& corner : corners) {
-    outline.points.push_back(seen(corner));
-    xs.push_back(corner[0]);
-    ys.push_back(corner[1]);
-  }
+  auto outline = curve_of(corners, Ink::area, "Clarke's ∂f");
   if (corners.size() > 1) outline.points.push_back(seen(corners.front()));
-  outline.ink = Ink::area;
-  outline.name = "Clarke's ∂f";
   panel.curves.push_back(outline);
   const bool holds_zero = norm(nearest) < 1e-9;
   panel.marks.push_back(
@@ -309,8 +294,11 @@ PicturePanel clarke_panel(const Landscape& f, const Point& at, double part, doub
                            PictureMark::Side::above, PictureMark::Shape::disc});
   panel.titles = {fmt::format("∂f at {}: diameter {:.3g}", coordinates(at, 2), diameter(all)),
                   f.start.size() == 2 ? "∂/∂x" : "∂/∂x₁", f.start.size() == 2 ? "∂/∂y" : "∂/∂x₂"};
-  panel.x = report::range_of(xs, 0.25);
-  panel.y = report::range_of(ys, 0.25);
+  auto inside = corners;
+  inside.insert(inside.end(), {{0, 0}, nearest});
+  const auto window = window_around(inside, 0.25);
+  panel.x = {window.left, window.right};
+  panel.y = {window.bottom, window.top};
   report::equalise(panel.x, panel.y, report::frame_width(part), height);
   return panel;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/kernels.h"
 #include "step/option_names.h"
 
 namespace sadam::lab {
@@ -18,60 +17,6 @@ const Evaluation<T>& evaluation_of(const Terrain& terrain) {
   else
     return terrain.in_double;
 }
-
-/// The tensors, one after the other, moved by the kernels of the optimizer.
-template <class T>
-class ProbeMover {
- public:
-  ProbeMover(const Terrain& terrain, const std::vector<T>& w, const std::vector<T>& gradient, const Aim& aim)
-      : moved_(w.size()) {
-    const bool normal = aim.directions != Directions::rademacher;
-    const bool apart = aim.directions == Directions::per_tensor;
-    const auto sizes = apart ? terrain.tensors : std::vector<std::size_t>{w.size()};
-    inverse_.resize(sizes.size(), 1 / std::sqrt(static_cast<double>(w.size())));
-    length_.direction = {aim.seed, &step_, 0};
-    perturb_.direction = dot_.direction = length_.direction;
-    perturb_.distribution = dot_.distribution =
-        normal ? kernels::Distribution::normal : kernels::Distribution::rademacher;
-    perturb_.scale = aim.radius;
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < sizes.size(); first += sizes[i++]) {
-      const auto count = static_cast<std::int64_t>(sizes[i]);
-      if (normal) length_.segments.push_back({first, sizes[i], &inverse_[i]});
-      perturb_.segments.push_back({moved_.data() + first, w.data() + first, count, first, &inverse_[i]});
-      dot_.segments.push_back({gradient.data() + first, count, first, &inverse_[i]});
-    }
-    const auto& kernels = kernels::cpu_kernels();
-    scratch_.resize(static_cast<std::size_t>(
-        std::max(kernels.lengths_scratch(length_), kernels.of<T>().dot_scratch(dot_))));
-    length_.scratch = dot_.scratch = scratch_.data();
-    dot_.out = &slope_;
-  }
-  ProbeMover(const ProbeMover&) = delete;
-  ProbeMover& operator=(const ProbeMover&) = delete;
-
-  /// w + δu.
-  const std::vector<T>& to(std::uint32_t probe) {
-    length_.direction.probe = perturb_.direction.probe = dot_.direction.probe = probe;
-    const auto& kernels = kernels::cpu_kernels();
-    if (!length_.segments.empty()) kernels.inverse_lengths(length_);
-    kernels.of<T>().perturb(perturb_);
-    slope_ = 0;
-    kernels.of<T>().dot(dot_);
-    return moved_;
-  }
-  /// ⟨g, u⟩ of the last one.
-  double slope() const { return slope_; }
-
- private:
-  std::int64_t step_ = 0;
-  std::vector<T> moved_;
-  std::vector<double> inverse_, scratch_;
-  double slope_ = 0;
-  kernels::InverseLengths length_;
-  kernels::Perturb<T> perturb_;
-  kernels::Dot<T> dot_;
-};
 
 template <class T>
 Look look_in(const Terrain& terrain, const Point& at, const Aim& aim) {
@@ -104,10 +49,13 @@ Look look_in(const Terrain& terrain, const Point& at, const Aim& aim) {
   look.length = aim.radius;
   if (aim.directions == Directions::per_tensor)
     look.length *= std::sqrt(static_cast<double>(terrain.tensors.size()));
-  ProbeMover<T> mover(terrain, w, gradient, aim);
+  const bool apart = aim.directions == Directions::per_tensor;
+  Directional<T> directions(apart ? terrain.tensors : std::vector{w.size()}, aim.seed,
+                            aim.directions == Directions::rademacher ? kernels::Distribution::rademacher
+                                                                     : kernels::Distribution::normal);
   for (std::int64_t i = 0; i < aim.probes; ++i) {
-    const auto there = f.see(mover.to(static_cast<std::uint32_t>(i)));
-    add(there, aim.radius, mover.slope());
+    const auto there = f.see(directions.from(w, aim.radius, 0, static_cast<std::uint32_t>(i)));
+    add(there, aim.radius, directions.slope(gradient));
   }
   return look;
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lab/polytope.h"
-#include "lab/site.h"
 #include "lab/terrain.h"
+#include "lab/walk.h"
 
 namespace sadam::lab {
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lab/terrain.h"
+#include "nn/kernels/kernels.h"
 
 namespace sadam::lab {
 namespace {
@@ -30,24 +31,13 @@ class PieceHash {
   std::uint64_t hash_ = 0xcbf29ce484222325U;
 };
 
-/// The rounding of `nn::fake_quantize`.
-struct Rounding {
-  double levels = 0;  ///< q
-  double low = 0;
-  double high = 0;
-
-  explicit Rounding(int bits)
-      : levels(bits == 2 ? 1.5 : std::exp2(bits - 1) - 1),
-        low(-std::exp2(bits - 1)),
-        high(bits == 2 ? 1 : levels) {}
-
-  template <class T>
-  T scale(std::span<const T> w) const {
-    T largest = 0;
-    for (const T each : w) largest = std::max(largest, std::abs(each));
-    return static_cast<T>(levels) / (largest + static_cast<T>(1e-5));
-  }
-};
+/// What weights are multiplied by before they are rounded, as in `nn::fake_quantize`.
+template <class T>
+T scale_of(double q, std::span<const T> w) {
+  T largest = 0;
+  for (const T each : w) largest = std::max(largest, std::abs(each));
+  return static_cast<T>(q) / (largest + static_cast<T>(1e-5));
+}
 
 struct NetData {
   std::array<Lane<double>, kFeatures> x{};
@@ -165,10 +155,10 @@ class NetPass {
 
  private:
   void round(std::size_t begin, std::size_t end) {
-    const Rounding rule(shape_.bits);
-    const T scale = rule.scale(std::span<const T>(w_.data() + begin, end - begin));
-    const T low = static_cast<T>(rule.low);
-    const T high = static_cast<T>(rule.high);
+    const auto levels = kernels::quantization_levels(shape_.bits);
+    const T scale = scale_of(levels.q, std::span<const T>(w_.data() + begin, end - begin));
+    const T low = static_cast<T>(levels.low);
+    const T high = static_cast<T>(levels.high);
     for (std::size_t i = begin; i < end; ++i) {
       const T cell = std::clamp(std::nearbyint(w_[i] * scale), low, high);
       hash_.take(static_cast<std::int64_t>(cell));
@@ -234,11 +224,11 @@ void nudge(const NetShape& shape, std::uint64_t data_seed, double radius, Point&
     w[at.b1 + unit] += off(generator) * reach * std::sqrt(length) - now;
   }
   if (shape.bits > 0) {
-    const Rounding rule(shape.bits);
-    const double scale = rule.scale(std::span<const double>(w.data() + at.w2, at.b2 - at.w2));
+    const double q = kernels::quantization_levels(shape.bits).q;
+    const double scale = scale_of(q, std::span<const double>(w.data() + at.w2, at.b2 - at.w2));
     auto& one = w[at.w2 + generator() % (at.b2 - at.w2)];
     // Not beyond the outermost boundary, where the range ends.
-    const double last = std::floor(rule.levels - 0.5);
+    const double last = std::floor(q - 0.5);
     const double boundary = std::clamp(std::floor(one * scale), -last, last - 1) + 0.5;
     one = boundary / scale + off(generator) * reach;
   }

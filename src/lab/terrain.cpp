@@ -17,10 +17,6 @@ double soft_abs(double h) { return std::sqrt(h * h + kRoundedOff * kRoundedOff);
 double soft_sign(double h) { return h / soft_abs(h); }
 double hard_sign(double h) { return h > 0 ? 1 : h < 0 ? -1 : 0; }
 
-std::vector<std::size_t> two_halves(std::size_t dimensions) {
-  return {dimensions / 2, dimensions - dimensions / 2};
-}
-
 /// The pieces' values, and e^(value − largest) as shares of their sum.
 struct SoftMaximum {
   double value = 0;
@@ -80,6 +76,20 @@ bool chain_has_kink_within(const Point& x, double radius) {
   for (std::size_t i = 1; i < x.size(); ++i)
     if (std::fabs(x[i] - x[i - 1]) <= reach) return true;
   return false;
+}
+
+bool nowhere(const Point&, double) { return false; }
+
+/// Of two tensors.
+template <class Value, class Gradient, class Kinks>
+Terrain made_of(std::size_t dimensions, Value value, Gradient gradient, Kinks has_kink_within) {
+  return {{dimensions / 2, dimensions - dimensions / 2},
+          {[value](const Point& x) {
+             return Seen{value(x), 0};
+           },
+           gradient},
+          {},
+          has_kink_within};
 }
 
 double uniform(double low, double high, std::mt19937_64& generator) {
@@ -167,86 +177,77 @@ Point beside_all_kinks(const std::string& name, std::size_t dimensions, double c
   return x;
 }
 
-TerrainFamily family_of(const std::string& name, std::size_t dimensions) {
-  const auto f = std::make_shared<const Landscape>(make_landscape(name, dimensions));
-  const auto terrain = std::make_shared<const Terrain>(terrain_of(f));
-  const auto twin = std::make_shared<const Terrain>(twin_of(f));
-  return {name, dimensions,
+using DrawBesideOne = std::function<Point(double radius, std::mt19937_64&)>;
+
+TerrainFamily family_of(const std::string& name, const Terrain& hard, const Terrain& soft, double cell,
+                        const DrawBesideOne& beside_one) {
+  const auto terrain = std::make_shared<const Terrain>(hard);
+  const auto twin = std::make_shared<const Terrain>(soft);
+  const auto d = terrain->size();
+  return {name, d,
           [=](Nearness nearness, double radius, std::mt19937_64& generator) -> std::optional<Spotted> {
-            if (nearness == Nearness::one)
-              return Spotted{terrain, twin, beside_a_kink(*f, radius, generator)};
+            if (nearness == Nearness::one) return Spotted{terrain, twin, beside_one(radius, generator)};
             if (nearness == Nearness::corner)
-              return Spotted{terrain, twin, beside_all_kinks(name, dimensions, f->cell, radius, generator)};
-            const auto x = away_from_kinks(name, *terrain, f->cell, radius, generator);
+              return Spotted{terrain, twin, beside_all_kinks(name, d, cell, radius, generator)};
+            const auto x = away_from_kinks(name, *terrain, cell, radius, generator);
             return x ? std::optional<Spotted>({terrain, twin, *x}) : std::nullopt;
           }};
 }
 
+TerrainFamily landscape_family(const std::string& name, std::size_t dimensions) {
+  const auto f = std::make_shared<const Landscape>(make_landscape(name, dimensions));
+  return family_of(name, terrain_of(f), twin_of(f), f->cell, [f](double radius, std::mt19937_64& generator) {
+    return beside_a_kink(*f, radius, generator);
+  });
+}
+
 TerrainFamily chain_family(std::size_t dimensions) {
-  const auto terrain = std::make_shared<const Terrain>(long_chain(dimensions));
-  const auto twin = std::make_shared<const Terrain>(long_chain_twin(dimensions));
-  return {"chain", dimensions,
-          [=](Nearness nearness, double radius, std::mt19937_64& generator) -> std::optional<Spotted> {
-            if (nearness == Nearness::corner)
-              return Spotted{terrain, twin, beside_all_kinks("chain", dimensions, 0, radius, generator)};
-            auto x = away_from_kinks("chain", *terrain, 0, radius, generator);
-            if (nearness == Nearness::away)
-              return x ? std::optional<Spotted>({terrain, twin, *x}) : std::nullopt;
-            if (!x) x = anywhere(dimensions, generator);
-            const auto i = generator() % dimensions;
-            const double off = uniform(-radius, radius, generator);
-            (*x)[i] = i == 0 ? off : (*x)[i - 1] + std::sqrt(2.0) * off;
-            return Spotted{terrain, twin, *x};
-          }};
+  const auto chain = long_chain(dimensions);
+  const auto beside_one = [=](double radius, std::mt19937_64& generator) {
+    auto x = away_from_kinks("chain", chain, 0, radius, generator);
+    if (!x) x = anywhere(dimensions, generator);
+    const auto i = generator() % dimensions;
+    const double off = uniform(-radius, radius, generator);
+    (*x)[i] = i == 0 ? off : (*x)[i - 1] + std::sqrt(2.0) * off;
+    return *x;
+  };
+  return family_of("chain", chain, long_chain_twin(dimensions), 0, beside_one);
 }
 
 }  // namespace
 
 Terrain terrain_of(std::shared_ptr<const Landscape> f) {
-  Terrain terrain;
-  terrain.tensors = two_halves(f->start.size());
-  terrain.in_double.see = [f](const Point& x) { return Seen{f->value(x), 0}; };
-  terrain.in_double.gradient = [f](const Point& x) { return f->gradient(x); };
-  terrain.has_kink_within = [f](const Point& x, double radius) { return f->has_kink_within(x, radius); };
-  return terrain;
+  return made_of(
+      f->start.size(), [f](const Point& x) { return f->value(x); },
+      [f](const Point& x) { return f->gradient(x); },
+      [f](const Point& x, double radius) { return f->has_kink_within(x, radius); });
 }
 
 Terrain twin_of(std::shared_ptr<const Landscape> f) {
-  Terrain terrain;
-  terrain.tensors = two_halves(f->start.size());
-  terrain.in_double.see = [f](const Point& x) { return Seen{twin_value(*f, x), 0}; };
-  terrain.in_double.gradient = [f](const Point& x) { return twin_gradient(*f, x); };
-  terrain.has_kink_within = [](const Point&, double) { return false; };
-  return terrain;
+  return made_of(
+      f->start.size(), [f](const Point& x) { return twin_value(*f, x); },
+      [f](const Point& x) { return twin_gradient(*f, x); }, nowhere);
 }
 
 Terrain long_chain(std::size_t dimensions) {
-  Terrain terrain;
-  terrain.tensors = two_halves(dimensions);
-  terrain.in_double.see = [](const Point& x) {
-    return Seen{chain_value(x, [](double h) { return std::fabs(h); }), 0};
-  };
-  terrain.in_double.gradient = [](const Point& x) { return chain_gradient(x, hard_sign); };
-  terrain.has_kink_within = chain_has_kink_within;
-  return terrain;
+  return made_of(
+      dimensions, [](const Point& x) { return chain_value(x, [](double h) { return std::fabs(h); }); },
+      [](const Point& x) { return chain_gradient(x, hard_sign); }, chain_has_kink_within);
 }
 
 Terrain long_chain_twin(std::size_t dimensions) {
-  Terrain terrain;
-  terrain.tensors = two_halves(dimensions);
-  terrain.in_double.see = [](const Point& x) { return Seen{chain_value(x, soft_abs), 0}; };
-  terrain.in_double.gradient = [](const Point& x) { return chain_gradient(x, soft_sign); };
-  terrain.has_kink_within = [](const Point&, double) { return false; };
-  return terrain;
+  return made_of(
+      dimensions, [](const Point& x) { return chain_value(x, soft_abs); },
+      [](const Point& x) { return chain_gradient(x, soft_sign); }, nowhere);
 }
 
 std::vector<TerrainFamily> landscape_families(std::size_t dimensions) {
   std::vector<TerrainFamily> families;
   if (dimensions == 2)
-    for (const auto* name : {"kinks", "valley"}) families.push_back(family_of(name, 2));
+    for (const auto* name : {"kinks", "valley"}) families.push_back(landscape_family(name, 2));
   if (dimensions <= kMostClosed)
     for (const auto* name : {"lasso", "max_affine", "staircase"})
-      families.push_back(family_of(name, dimensions));
+      families.push_back(landscape_family(name, dimensions));
   families.push_back(chain_family(dimensions));
   return families;
 }

@@ -7,8 +7,8 @@
 
 #include "kernels/lgi.h"
 #include "lab/landscape.h"
-#include "lab/site.h"
 #include "lab/theory.h"
+#include "lab/walk.h"
 
 namespace sadam::lab {
 namespace {

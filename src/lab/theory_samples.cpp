@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 
-#include "lab/site.h"
 #include "lab/theory.h"
+#include "lab/walk.h"
 
 namespace sadam::lab {
 namespace {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "kernels/lgi.h"
-#include "lab/site.h"
 #include "lab/small_net.h"
 #include "lab/theory.h"
 #include "lab/walk.h"

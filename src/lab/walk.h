@@ -1,36 +1,53 @@
 // S-Adam on a plain function, step by step, by the kernels that the engine launches: the same directions, ρ,
-// brake and update, to the bit, at a few microseconds a step.
+// brake and update, to the bit, at a few microseconds a step; and what probes see from a point, with k
+// directions and with so many that chance is out.
 #pragma once
 
 #include <sadam/choices.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "lab/estimate.h"
 #include "lab/polytope.h"
 
 namespace sadam::lab {
 
+// The paper's hyperparameters.
+constexpr double kPaperRadius = 0.01;  ///< δ
+constexpr double kPaperLgiEps = 1e-6;  ///< ε of ρ
+constexpr double kPaperDamping = 2;    ///< λ
+
 using Function = std::function<double(const Point&)>;
 
-/// Unit directions on the sphere, and the points that they lead to.
+/// Directions of one seed, and the points that they lead to.
+template <class T>
 class Directional {
  public:
-  Directional(std::size_t dimensions, std::uint64_t seed);
+  /// For a point of tensors of these sizes, one after the other. On the sphere (normal) each tensor has a
+  /// direction of length 1; the signs (rademacher) have length 1 together.
+  Directional(const std::vector<std::size_t>& tensors, std::uint64_t seed,
+              kernels::Distribution distribution = kernels::Distribution::normal);
   Directional(const Directional&) = delete;
   Directional& operator=(const Directional&) = delete;
 
   /// x + δu, for the direction u of this step and probe (below 65 536). Lives until the next call.
-  const Point& from(const Point& x, double radius, std::int64_t step, std::uint32_t probe);
+  const std::vector<T>& from(const std::vector<T>& x, double radius, std::int64_t step, std::uint32_t probe);
+  /// ⟨g, u⟩ for the last u.
+  double slope(const std::vector<T>& gradient);
 
  private:
   std::int64_t step_ = 0;
-  double inverse_length_ = 0;
-  Point moved_;
+  std::vector<T> moved_;
+  std::vector<double> inverse_;
   kernels::InverseLengths length_;
-  kernels::Perturb<double> perturb_;
+  kernels::Perturb<T> perturb_;
+  kernels::Dot<T> dot_;
 };
 
 /// D_i = (f(x + δu_i) − f(x))/δ for k directions, numbered by `step`.
@@ -75,7 +92,7 @@ class Walk {
   WalkOptions options_;
   kernels::GroupRule rule_;
   Point w_, m_, v_, gradient_;
-  Directional directions_;
+  Directional<double> directions_;
   kernels::StepNumbers numbers_;
   kernels::ParameterNumbers parameter_;
   kernels::GroupMemory memory_;
@@ -84,5 +101,35 @@ class Walk {
   kernels::FinishStep finish_;
   kernels::AdamUpdate<double> update_;
 };
+
+// ---- a point, and what probes see from there -------------------------------------------------------------
+
+struct Site {
+  std::string name;
+  Function f;
+  Point at;
+};
+
+/// The start or the minimiser of a landscape.
+Site site_of(const std::string& landscape, std::size_t dimensions, bool at_minimiser);
+
+/// What k → ∞ probes see: mean, mean square and largest size of D over many directions.
+struct Population {
+  double mean = 0;
+  double mean_square = 0;
+  double largest = 0;
+
+  double variance() const { return std::max(0.0, mean_square - mean * mean); }
+  double lgi(double eps) const { return variance() / (mean_square + eps); }
+};
+
+Population look_around(const Site& site, std::size_t directions, std::uint64_t seed, const LongWork& options);
+
+/// ρ for k → ∞, from so many directions in all.
+Estimate population_lgi(const Site& site, std::size_t directions, double eps, const LongWork& options);
+
+/// ρ of k probes, `trials` times with other directions, by the library's own function.
+std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, double eps,
+                                const LongWork& options);
 
 }  // namespace sadam::lab

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
 
 #include <cstdint>
 #include <memory>
@@ -9,26 +10,19 @@
 
 #include "nn/model.h"
 
-namespace torch::nn {
-class Module;
-}  // namespace torch::nn
-
 namespace sadam::nn {
 
 /// A network that tells classes apart, and how to feed it.
-class Classifier {
+class Classifier : public torch::nn::Module {
  public:
-  virtual ~Classifier() = default;
-
-  virtual std::shared_ptr<torch::nn::Module> shared_module() = 0;
-  torch::nn::Module& module() { return *shared_module(); }
-
   /// What does not depend on the weights, done once for a batch of images (n × 3 × h × w, float). QATNet: the
   /// quantization of the input.
-  virtual at::Tensor prepare(const at::Tensor& images) = 0;
+  virtual at::Tensor prepare(const at::Tensor& images) { return images; }
   /// The logits (n × classes) of prepared images, with the weights and in the mode, training or evaluation,
   /// of now.
   virtual at::Tensor logits(const at::Tensor& prepared) = 0;
+
+  at::Tensor forward(const at::Tensor& images) { return logits(prepare(images)); }
 };
 
 struct ClassifierOptions {
@@ -41,16 +35,16 @@ struct ClassifierOptions {
 
 /// With weights drawn from torch's default generator. Throws `UsageError` for options that the
 /// network does not allow.
-std::unique_ptr<Classifier> make_classifier(const ClassifierOptions& options);
+std::shared_ptr<Classifier> make_classifier(const ClassifierOptions& options);
 
 /// The fewest images of this size that it can be trained on at a time.
 std::int64_t least_batch(Model model, std::int64_t pixels);
 
+/// "resnet18": what `sadam data fetch` calls its pretrained weights; "" if there are none.
+std::string pretrained_weights(Model model);
+
 /// Whether it wants images with ImageNet's mean and deviation, whatever the data, because its pretrained
 /// weights do.
 bool wants_imagenet_inputs(Model model);
-
-/// "resnet18": what `sadam data fetch` calls its pretrained weights; "" if there are none.
-std::string pretrained_weights(Model model);
 
 }  // namespace sadam::nn

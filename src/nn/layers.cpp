@@ -13,8 +13,6 @@
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/round.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sadam/error.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -31,15 +29,6 @@
 
 namespace sadam::nn {
 namespace {
-
-void check_tensor(const at::Tensor& x) {
-  if (!x.defined()) throw Error("fake_quantize was given an undefined tensor: give it one with values.");
-  if (x.layout() != at::kStrided || !at::isFloatingType(x.scalar_type())) {
-    throw Error(fmt::format(
-        "fake_quantize was given a tensor of type {}: give it a dense one of floating-point numbers.",
-        x.toString()));
-  }
-}
 
 #ifdef SADAM_NN_CUDA
 constexpr bool kHasCuda = true;
@@ -172,14 +161,7 @@ struct PoolReluFunction : torch::autograd::Function<PoolReluFunction> {
 
 }  // namespace
 
-void check_bits(int bits) {
-  if (bits >= 2 && bits <= 8) return;
-  throw Error(fmt::format("{}-bit quantization is not possible: use 2 to 8 bits.", bits));
-}
-
 at::Tensor fake_quantize(const at::Tensor& x, int bits) {
-  check_bits(bits);
-  check_tensor(x);
   if (x.requires_grad() && at::GradMode::is_enabled()) return StraightThrough::apply(x, bits);
   const at::NoGradGuard no_graph;
   return quantized(x, bits);
@@ -202,11 +184,6 @@ at::Tensor byte_dropout(const at::Tensor& x, double p, bool training) {
   const auto bytes = words.view(at::kByte).narrow(0, 0, x.numel());
   const auto mask = bytes.ge(dropped_bytes).to(x.scalar_type()).div_(1 - p).view(x.sizes());
   return x * mask;
-}
-
-std::string shape_in_words(const at::Tensor& images) {
-  if (!images.defined()) return "an undefined tensor";
-  return fmt::format("images of shape [{}]", fmt::join(images.sizes(), ", "));
 }
 
 }  // namespace sadam::nn

@@ -3,8 +3,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <string>
-
 namespace sadam::nn {
 
 /// Fake quantization: the values a b-bit tensor could have, kept as floats, so that a network learns to live
@@ -20,12 +18,8 @@ namespace sadam::nn {
 /// CPU and, in a build with CUDA, on GPUs, where nothing waits for the host; everything else is the tensor
 /// expression.
 ///
-/// Throws `sadam::Error` for bits outside 2 to 8, and for what is not a dense tensor of real floating-point
-/// numbers.
+/// x is a dense tensor of real floating-point numbers, `bits` 2 to 8.
 at::Tensor fake_quantize(const at::Tensor& x, int bits);
-
-/// Throws `sadam::Error` unless `bits` is 2 to 8.
-void check_bits(int bits);
 
 /// A 2×2 max-pool and ReLU in one pass.
 ///
@@ -43,8 +37,5 @@ at::Tensor pool_relu(const at::Tensor& x);
 /// other devices, this is torch's dropout. Either way the numbers come from torch's default generator: who
 /// restores that replays the mask.
 at::Tensor byte_dropout(const at::Tensor& x, double p, bool training);
-
-/// "images of shape [4, 3, 32, 32]", or "an undefined tensor": for what a network says of images it refuses.
-std::string shape_in_words(const at::Tensor& images);
 
 }  // namespace sadam::nn

@@ -8,9 +8,9 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
-#include <stdexcept>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -59,17 +59,14 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "×"));
 }
 
+// In the order of weights::DType.
+constexpr std::array kScalarTypes = {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble, at::kByte,
+                                     at::kChar, at::kShort,    at::kInt,   at::kLong,   at::kBool};
+
 std::string type_text(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return "float32";
-    case at::kDouble:
-      return "float64";
-    case at::kLong:
-      return "int64";
-    default:
-      return c10::toString(tensor.scalar_type());
-  }
+  const auto* const found = std::ranges::find(kScalarTypes, tensor.scalar_type());
+  if (found == kScalarTypes.end()) return c10::toString(tensor.scalar_type());
+  return std::string(weights::name(static_cast<weights::DType>(found - kScalarTypes.begin())));
 }
 
 /// How the two differ, "" if they do not.
@@ -142,47 +139,15 @@ std::string sentence_about(const Differences& report, const std::string& source)
                      source, fmt::join(parts, "; "));
 }
 
-at::ScalarType scalar_type(weights::DType dtype) {
-  using enum weights::DType;
-  switch (dtype) {
-    case float64:
-      return at::kDouble;
-    case uint8:
-      return at::kByte;
-    case int8:
-      return at::kChar;
-    case int16:
-      return at::kShort;
-    case int32:
-      return at::kInt;
-    case int64:
-      return at::kLong;
-    case boolean:
-      return at::kBool;
-    case float16:
-    case bfloat16:
-    case float32:
-      return at::kFloat;  // what they are read as
-  }
-  throw std::logic_error("a type of numbers that weight files cannot have");
-}
-
 }  // namespace
 
 at::Tensor tensor_of(const weights::Tensor& from) {
-  const auto type = scalar_type(from.dtype);
-  auto tensor = at::empty(from.shape, at::TensorOptions(type));
-  if (type == at::kFloat) {
-    const auto values = weights::to_float32(from);
-    std::ranges::copy(values, static_cast<float*>(tensor.data_ptr()));
-  } else if (type == at::kBool) {
-    // Any byte but 0 is true, and a bool must be 0 or 1.
-    std::ranges::transform(from.bytes, static_cast<bool*>(tensor.data_ptr()),
-                           [](std::byte byte) { return byte != std::byte{0}; });
-  } else if (!from.bytes.empty()) {
-    std::memcpy(tensor.data_ptr(), from.bytes.data(), from.bytes.size());
-  }
-  return tensor;
+  const auto type = kScalarTypes.at(static_cast<std::size_t>(from.dtype));
+  // Any byte but 0 is true, and a bool must be 0 or 1.
+  const auto tensor = at::empty(from.shape, type == at::kBool ? at::kByte : type);
+  if (!from.bytes.empty()) std::memcpy(tensor.data_ptr(), from.bytes.data(), from.bytes.size());
+  const bool half = type == at::kHalf || type == at::kBFloat16;
+  return tensor.to(half ? at::kFloat : type);
 }
 
 std::vector<std::string> load_weights(torch::nn::Module& model, const weights::TensorFile& file,

@@ -3,7 +3,6 @@
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/linear.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sadam/error.h>
 
 #include "nn/layers.h"
@@ -21,7 +20,9 @@ std::vector<std::int64_t> channels_for(std::int64_t pixels) {
 
 void check_options(const QATNetOptions& options) {
   channels_for(options.pixels);
-  check_bits(options.bits);
+  if (options.bits < 2 || options.bits > 8) {
+    throw Error(fmt::format("{}-bit quantization is not possible: use 2 to 8 bits.", options.bits));
+  }
   if (options.classes < 1) {
     throw Error(fmt::format("QATNet was asked for {} classes: it needs at least 1.", options.classes));
   }
@@ -29,15 +30,6 @@ void check_options(const QATNetOptions& options) {
     throw Error(fmt::format("QATNet was asked for a dropout of {}: it must be at least 0 and below 1.",
                             options.dropout));
   }
-}
-
-void check_images(const at::Tensor& images, std::int64_t pixels) {
-  if (images.defined() && images.dim() == 4 && images.size(1) == 3 && images.size(2) == pixels &&
-      images.size(3) == pixels) {
-    return;
-  }
-  throw Error(
-      fmt::format("QATNet was given {}: give it [n, 3, {}, {}].", shape_in_words(images), pixels, pixels));
 }
 
 }  // namespace
@@ -55,25 +47,15 @@ QATNetImpl::QATNetImpl(const QATNetOptions& options) : options_(options) {
   fc_ = register_module("fc", torch::nn::Linear(in * side * side, options.classes));
 }
 
-QuantizedImages QATNetImpl::quantize(const at::Tensor& images) const {
-  check_images(images, options_.pixels);
+at::Tensor QATNetImpl::prepare(const at::Tensor& images) {
   // On the CPU convolutions and pools are several times faster where the channels lie together; what follows
   // keeps the format of the images.
   const bool on_cpu = images.device().is_cpu();
-  const auto laid_out = on_cpu ? images.contiguous(at::MemoryFormat::ChannelsLast) : images;
-  return {fake_quantize(laid_out, options_.bits), options_.bits};
+  return fake_quantize(on_cpu ? images.contiguous(at::MemoryFormat::ChannelsLast) : images, options_.bits);
 }
 
-at::Tensor QATNetImpl::forward(const at::Tensor& images) { return forward_quantized(quantize(images)); }
-
-at::Tensor QATNetImpl::forward_quantized(const QuantizedImages& images) {
-  check_images(images.tensor(), options_.pixels);
-  if (images.bits_ != options_.bits) {
-    throw Error(
-        fmt::format("QATNet with {} bits was given images quantized to {}: let it quantize them itself.",
-                    options_.bits, images.bits_));
-  }
-  auto x = images.tensor();
+at::Tensor QATNetImpl::logits(const at::Tensor& prepared) {
+  auto x = prepared;
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
     const auto& conv = *convolutions_[i];
     if (i > 0) x = fake_quantize(x, options_.bits);

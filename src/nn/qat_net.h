@@ -1,14 +1,14 @@
 // QATNet: the small convolutional network of the quantization experiments.
 #pragma once
 
-#include <torch/nn/module.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>
-#include <utility>
 #include <vector>
+
+#include "nn/classifier.h"
 
 namespace sadam::nn {
 
@@ -19,39 +19,19 @@ struct QATNetOptions {
   double dropout = 0.25;       ///< at least 0, below 1
 };
 
-/// Images as the first convolution sees them. They do not depend on the weights: make them once for a batch,
-/// outside the closure, and no probe quantizes them again. A copy: what happens to the images later does not
-/// reach it.
-class QuantizedImages {
- public:
-  const at::Tensor& tensor() const { return tensor_; }
-
- private:
-  friend class QATNetImpl;
-  QuantizedImages(at::Tensor tensor, int bits) : tensor_(std::move(tensor)), bits_(bits) {}
-
-  at::Tensor tensor_;
-  int bits_;
-};
-
 /// Convolutions of 3×3 without padding, each followed by ReLU and a max-pool of 2×2: 3 → 16 → 32 channels for
 /// 32 pixels, 3 → 16 → 32 → 64 for larger images; then dropout and a linear layer. Every convolution
 /// quantizes its input and its weight, the linear layer its weight; biases stay as they are.
 ///
 /// Parameters: conv1.weight, conv1.bias, conv2.…, (conv3.…,) fc.weight, fc.bias.
-class QATNetImpl : public torch::nn::Module {
+class QATNetImpl : public Classifier {
  public:
   /// Throws `sadam::Error` for options that are not allowed.
   explicit QATNetImpl(const QATNetOptions& options = {});
 
-  /// Logits (n × classes) of images (n × 3 × pixels × pixels).
-  at::Tensor forward(const at::Tensor& images);
-
-  QuantizedImages quantize(const at::Tensor& images) const;
-  /// A tensor that `quantize` of a network with the same bits has made, known as such again.
-  QuantizedImages as_quantized(const at::Tensor& quantized) const { return {quantized, options_.bits}; }
-  /// The same as `forward` of the images they were made from.
-  at::Tensor forward_quantized(const QuantizedImages& images);
+  /// The images, n × 3 × pixels × pixels, as the first convolution sees them: quantized. A copy.
+  at::Tensor prepare(const at::Tensor& images) override;
+  at::Tensor logits(const at::Tensor& prepared) override;
 
   const QATNetOptions& options() const { return options_; }
 

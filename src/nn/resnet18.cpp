@@ -5,10 +5,7 @@
 #include <sadam/error.h>
 #include <torch/nn/init.h>
 
-#include <algorithm>
 #include <array>
-
-#include "nn/layers.h"
 
 namespace sadam::nn {
 namespace {
@@ -33,20 +30,6 @@ torch::nn::Conv2d convolution(const Convolution& shape) {
 /// A module that only gives its children a name. (A Sequential would do the same and takes seconds to
 /// compile.)
 std::shared_ptr<torch::nn::Module> container() { return std::make_shared<torch::nn::Module>(); }
-
-void check_images_for_resnet(const at::Tensor& images, bool training) {
-  const bool fits = images.defined() && images.dim() == 4 && images.size(1) == 3 && images.size(2) > 0 &&
-                    images.size(3) > 0;
-  if (!fits) {
-    throw Error(fmt::format("ResNet-18 was given {}: give it [n, 3, h, w].", shape_in_words(images)));
-  }
-  const auto pixels = std::max(images.size(2), images.size(3));
-  if (training && images.size(0) == 1 && ResNet18Impl::least_batch(pixels) > 1) {
-    throw Error(
-        "ResNet-18 cannot be trained on a batch of one image of at most 32 pixels, because its last batch "
-        "norms would see one value a channel: use two images or a larger one.");
-  }
-}
 
 }  // namespace
 
@@ -99,8 +82,7 @@ ResNet18Impl::ResNet18Impl(const ResNet18Options& options) : options_(options) {
   fc_ = register_module("fc", torch::nn::Linear(in, options.classes));
 }
 
-at::Tensor ResNet18Impl::forward(const at::Tensor& images) {
-  check_images_for_resnet(images, is_training());
+at::Tensor ResNet18Impl::logits(const at::Tensor& images) {
   auto x = bn1_->forward(conv1_->forward(images)).relu_();
   x = at::max_pool2d(x, 3, 2, 1);
   for (const auto& block : blocks_) x = block->forward(x);

@@ -1,7 +1,6 @@
 // ResNet-18: the network of the small-batch experiments.
 #pragma once
 
-#include <torch/nn/module.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
@@ -10,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <vector>
+
+#include "nn/classifier.h"
 
 namespace sadam::nn {
 
@@ -26,17 +27,13 @@ struct ResNet18Options {
 /// Parameters and buffers have torchvision's names, so that its weights fit: conv1.weight, bn1.weight, …,
 /// layer2.0.downsample.0.weight, …, fc.bias. The initialisation is torchvision's too: convolutions normal
 /// with variance 2/(kernel area · output channels), batch norms 1 and 0, the linear layer as torch has it.
-class ResNet18Impl : public torch::nn::Module {
+class ResNet18Impl : public Classifier {
  public:
   /// Throws `sadam::Error` for options that are not allowed.
   explicit ResNet18Impl(const ResNet18Options& options = {});
 
-  /// Logits (n × classes) of images (n × 3 × h × w). Throws `sadam::Error` for any other shape, and in
-  /// training for a single image of at most 32 × 32: the last batch norms would see one value a channel.
-  at::Tensor forward(const at::Tensor& images);
-
-  /// The fewest images, of so many pixels on the longer side, that it can be trained on at a time.
-  static std::int64_t least_batch(std::int64_t pixels) { return pixels <= 32 ? 2 : 1; }
+  /// Images, n × 3 × h × w, are prepared as they are.
+  at::Tensor logits(const at::Tensor& images) override;
 
   const ResNet18Options& options() const { return options_; }
 

@@ -4,14 +4,10 @@
 #include <sadam/error.h>
 #include <sys/stat.h>
 
-#include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/file.h"
-#include "base/quantities.h"
-#include "page/page_json.h"
 #include "report/comparison.h"
 #include "report/recipe_values.h"
 #include "train/recipe/toml.h"
@@ -40,17 +36,14 @@ Json series_json(const Buckets& buckets) {
     low.push_back(any ? short_number(bucket.low) : Json());
     high.push_back(any ? short_number(bucket.high) : Json());
   }
-  return {{"per_bucket", buckets.length()}, {"step", step}, {"mean", mean}, {"min", low}, {"max", high}};
+  return {{"step", step}, {"mean", mean}, {"min", low}, {"max", high}};
 }
 
-Json histogram_json(const Bins& bins) {
-  return {{"from", 0}, {"width", bins.width()}, {"counts", bins.counts()}};
-}
+Json histogram_json(const Bins& bins) { return {{"width", bins.width()}, {"counts", bins.counts()}}; }
 
 Json epoch_json(const train::EpochEvent& epoch) {
   return {{"epoch", epoch.epoch},
           {"step", epoch.step},
-          {"train_loss", number_or_null(epoch.train_loss)},
           {"test_loss", number_or_null(epoch.test_loss)},
           {"test_accuracy", percent_or_null(epoch.test_accuracy)},
           {"validation_accuracy",
@@ -58,22 +51,16 @@ Json epoch_json(const train::EpochEvent& epoch) {
           {"train_seconds", number_or_null(epoch.train_seconds)}};
 }
 
-Json pairs_json(const std::vector<std::pair<std::string, std::string>>& pairs) {
-  auto list = Json::array();
-  for (const auto& [name, value] : pairs) list.push_back(Json::array({name, value}));
-  return list;
-}
-
 // What run.toml says beside the recipe: [run].
-std::vector<std::pair<std::string, std::string>> environment_of(const train::RunPaths& paths) {
-  std::vector<std::pair<std::string, std::string>> list;
+Json environment_of(const train::RunPaths& paths) {
+  auto list = Json::array();
   try {
     for (const auto& entry : train::read_entries(base::read_text(paths.recipe()), paths.recipe().string())) {
       if (entry.table != "run" || entry.opens_table) continue;
       if (const auto* const words = std::get_if<std::string>(&entry.value))
-        list.emplace_back(entry.key, *words);
+        list.push_back(Json::array({entry.key, *words}));
       else if (const auto* const number = std::get_if<std::int64_t>(&entry.value))
-        list.emplace_back(entry.key, fmt::format("{}", *number));
+        list.push_back(Json::array({entry.key, fmt::format("{}", *number)}));
     }
   } catch (const Error&) {
     // The summary says what is wrong with it.
@@ -207,10 +194,8 @@ Json LiveRun::details(const std::vector<std::string>& differs) const {
                        {"before", number_or_null(regime.before)},
                        {"after", number_or_null(regime.after)},
                        {"score", number_or_null(regime.score)}});
-  return {{"recipe", recipe},   {"environment", pairs_json(environment_)},
-          {"differs", differs}, {"epochs", epochs},
-          {"series", series},   {"histograms", histograms},
-          {"regimes", regimes}, {"notes", notes()}};
+  return {{"recipe", recipe}, {"environment", environment_}, {"differs", differs}, {"epochs", epochs},
+          {"series", series}, {"histograms", histograms},    {"regimes", regimes}, {"notes", notes()}};
 }
 
 }  // namespace sadam::page

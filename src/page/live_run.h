@@ -1,11 +1,17 @@
 // One run, followed while its files grow, are cut back by a resume, or go.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/quantities.h"
 #include "page/buckets.h"
 #include "report/run_summary.h"
 #include "report/text_table.h"
@@ -15,6 +21,24 @@
 namespace sadam::page {
 
 using report::Json;
+
+// Numbers as the page takes them: null where there is none.
+inline Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+inline Json number_or_null(const std::optional<double>& value) {
+  return value ? number_or_null(*value) : Json();
+}
+/// A fraction, in per cent.
+inline Json percent_or_null(const std::optional<double>& fraction) {
+  return number_or_null(base::percent(fraction));
+}
+
+/// Seven digits, which is more than can be drawn, in half the room of all of them.
+inline Json short_number(double value) {
+  const auto text = fmt::format("{:.7g}", value);
+  double rounded = value;
+  std::from_chars(text.data(), text.data() + text.size(), rounded);
+  return rounded;
+}
 
 /// What the files of a run look like from outside: changes whenever they do. Reads none of them.
 std::string stamp_of(const train::RunPaths& paths);
@@ -62,7 +86,7 @@ class LiveRun {
   std::string trouble_;  ///< why its events could not be opened
   report::RunSummary summary_;
   std::string group_key_;
-  std::vector<std::pair<std::string, std::string>> environment_;
+  Json environment_;
 };
 
 }  // namespace sadam::page

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <httplib.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sadam/error.h>
@@ -20,10 +19,39 @@
 #include <set>
 #include <thread>
 
+#ifdef SADAM_HAVE_HTTPLIB
+#include <httplib.h>
+#endif
+
 #include "base/file.h"
 #include "page/page.h"
 
 namespace sadam::page {
+
+bool is_loopback(const std::string& host) {
+  if (host == "localhost") return true;
+  in_addr four{};
+  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24U) == 127;
+  in6_addr six{};
+  return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+#ifndef SADAM_HAVE_HTTPLIB
+
+class Server::Work {
+ public:
+  Work(Shelf& /*shelf*/, std::string_view /*page*/, const ServerOptions& /*options*/) {
+    throw Error(
+        "this sadam was built without a server: install cpp-httplib 0.11 to 0.14 (Debian: "
+        "libcpp-httplib-dev) and build it again, or use 'sadam report'.");
+  }
+  std::string url() const { return ""; }
+  int port() const { return 0; }
+  bool is_running() const { return false; }
+};
+
+#else
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -172,14 +200,6 @@ void refuse(httplib::Response& response, int status, const std::string& sentence
 }
 
 }  // namespace
-
-bool is_loopback(const std::string& host) {
-  if (host == "localhost") return true;
-  in_addr four{};
-  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24U) == 127;
-  in6_addr six{};
-  return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
 
 class Server::Work {
  public:
@@ -351,6 +371,8 @@ class Server::Work {
   bool ending_ = false;
   std::thread thread_;
 };
+
+#endif
 
 Server::Server(Shelf& shelf, std::string_view page, const ServerOptions& options)
     : work_(std::make_unique<Work>(shelf, page, options)) {}

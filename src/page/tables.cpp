@@ -9,9 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "base/quantities.h"
 #include "base/statistics.h"
-#include "page/page_json.h"
 #include "report/comparison.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"

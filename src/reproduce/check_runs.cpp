@@ -63,7 +63,7 @@ using KnownNetworks = std::set<std::pair<nn::Model, std::int64_t>>;
 
 std::int64_t pixels_of(const train::Recipe& recipe) {
   if (recipe.data.pixels > 0) return recipe.data.pixels;
-  return static_cast<std::int64_t>(data::shape_of(recipe.data.name).pixels);
+  return static_cast<std::int64_t>(data::pixels_of(recipe.data.name));
 }
 
 // Of a folder, that is not known either.
@@ -102,7 +102,7 @@ void check_control(const Plan& plan, const PlannedRun& run) {
 void check_cell(const Plan& plan, const PlannedRun& run, KnownNetworks& known_networks) {
   const auto& recipe = run.recipe;
   check_field(plan, run, "train.device", [&] { train::device_named(recipe.train.device); });
-  check_field(plan, run, "data.name", [&] { data::shape_of(recipe.data.name); });
+  check_field(plan, run, "data.name", [&] { data::pixels_of(recipe.data.name); });
   check_images(plan, run);
   check_field(plan, run, recipe.data.pixels > 0 ? "data.pixels" : "",
               [&] { check_network(recipe, known_networks); });

@@ -201,7 +201,7 @@ Network make_network(const Recipe& recipe, const data::DataSet& data, LastLayer 
     nn::LoadOptions load;
     load.replace_last_layer = last_layer == LastLayer::may_be_replaced;
     load.source = path.string();
-    network.replaced = nn::load_weights(network.classifier->module(), file, load);
+    network.replaced = nn::load_weights(*network.classifier, file, load);
   }
   return network;
 }
@@ -236,7 +236,7 @@ RunFolder begin_run(const std::filesystem::path& folder, Recipe recipe, DataSets
   // What does not go together is refused before there is a folder.
   const auto images = data.open(recipe.data);
   const auto network = make_network(recipe, images, LastLayer::may_be_replaced);
-  if (!recipe.model.weights.empty()) check_finite(network.classifier->module(), recipe.model.weights);
+  if (!recipe.model.weights.empty()) check_finite(*network.classifier, recipe.model.weights);
   check_batches(recipe, static_cast<std::int64_t>(images.train->size()),
                 static_cast<std::int64_t>(images.train->pixels()));
   auto made = RunFolder::create(folder);

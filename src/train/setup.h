@@ -30,7 +30,7 @@ class DataSets {
 };
 
 struct Network {
-  std::unique_ptr<nn::Classifier> classifier;
+  std::shared_ptr<nn::Classifier> classifier;
   /// Tensors of the last layer that start anew, because the weight file has another one; empty otherwise.
   std::vector<std::string> replaced;
 };

@@ -50,7 +50,7 @@ Position load_weights_of(const RunPaths& paths, torch::nn::Module& module, const
 }
 
 struct TrainedNetwork {
-  std::unique_ptr<nn::Classifier> classifier;
+  std::shared_ptr<nn::Classifier> classifier;
   Position position;
 };
 
@@ -59,7 +59,7 @@ TrainedNetwork network_of(const RunPaths& paths, Recipe recipe, const data::Data
                           const CheckpointChoice& choice) {
   if (!paths.folder.empty()) recipe.model.weights.clear();
   TrainedNetwork network{make_network(recipe, data, LastLayer::must_fit).classifier, {}};
-  if (!paths.folder.empty()) network.position = load_weights_of(paths, network.classifier->module(), choice);
+  if (!paths.folder.empty()) network.position = load_weights_of(paths, *network.classifier, choice);
   return network;
 }
 
@@ -76,7 +76,7 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
   const auto network = network_of(paths, recipe, data, choice);
   const TrainingPrecision precision(precision_of(recipe), device.is_cuda());
   const auto result = within_memory([&] {
-    network.classifier->module().to(device);
+    network.classifier->to(device);
     const auto feed = open_passing_feed(data.test, loader_options(settled, data, false), device);
     return evaluate(*network.classifier, *feed, {.stop = stop, .done = {}, .in_detail = true});
   });
@@ -92,9 +92,8 @@ NetworkAndBatch network_and_batch(const RunPaths& paths, const Recipe& recipe,
   const auto device = device_named(recipe.train.device);
   torch::manual_seed(static_cast<std::uint64_t>(recipe.seed));
   NetworkAndBatch found{network_of(paths, recipe, data, choice).classifier, {}};
-  auto& module = found.network->module();
-  module.to(device);
-  module.train();
+  found.network->to(device);
+  found.network->train();
   const auto feed = open_passing_feed(data.train, loader_options(settled, data, true), device);
   feed->start(0);
   const auto objective = objective_of(*found.network);
@@ -107,7 +106,7 @@ std::vector<std::byte> export_run(const RunPaths& paths, const Recipe& recipe,
   const auto data = DataSets().open(recipe.data);
   const auto network = network_of(paths, recipe, data, choice);
   const auto [mean, deviation] = loader_options(recipe, data, false).normalization;
-  return nn::export_safetensors(network.classifier->module(),
+  return nn::export_safetensors(*network.classifier,
                                 {{"format", "pt"},
                                  {kRecipeKey, to_toml(recipe)},
                                  {"mean", fmt::format("[{}]", fmt::join(mean, ", "))},

@@ -34,7 +34,7 @@ std::optional<RunEvaluation> evaluate_run(const RunPaths& paths, const Recipe& r
 
 /// A trained network in training mode, where `recipe.train.device` says, and one batch of its training set.
 struct NetworkAndBatch {
-  std::unique_ptr<nn::Classifier> network;
+  std::shared_ptr<nn::Classifier> network;
   TensorBatch batch;  ///< prepared
 };
 /// From a checkpoint of a run, or from `recipe.model.weights`, as `evaluate_run` takes them.

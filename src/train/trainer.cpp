@@ -113,7 +113,7 @@ class Run {
   std::string name_;
   DataSets own_data_;
   data::DataSet data_;
-  std::unique_ptr<nn::Classifier> network_;
+  std::shared_ptr<nn::Classifier> network_;
   std::unique_ptr<Training> training_;
   std::optional<DeviceMemory> device_memory_;  // on a GPU
   std::unique_ptr<Feed> train_feed_;
@@ -148,8 +148,8 @@ Run::Run(const RunPaths* paths, const RunOptions& options, Team& team, Recipe re
   if (saved) start.model.weights.clear();
   auto network = make_network(start, data_, LastLayer::may_be_replaced);
   network_ = std::move(network.classifier);
-  network_->module().to(device);
-  network_->module().train();
+  network_->to(device);
+  network_->train();
   // Only rank 0 needs to have the run that a control is of.
   auto brakes = saved || !team_.leads() ? std::vector<double>() : brakes_of_control(recipe_);
   training_ =
@@ -160,7 +160,7 @@ Run::Run(const RunPaths* paths, const RunOptions& options, Team& team, Recipe re
         GroupOptions().split(split_of(recipe_)).check_ranks_every(kStepsBetweenChecks));
   if (saved) {
     try {
-      position_ = load_checkpoint(saved->file, network_->module(), *training_);
+      position_ = load_checkpoint(saved->file, *network_, *training_);
     } catch (const Error& error) {
       throw Error(fmt::format("{}: {}", saved->path.string(), error.what()));
     }
@@ -328,7 +328,7 @@ bool Run::finish_epoch() {
   const auto start = Clock::now();
   const auto all = test_feed_->batches() + (validation_feed_ ? validation_feed_->batches() : 0);
   // Each rank's batch norms have seen its own images: those of rank 0, which are saved, count.
-  team_.share(network_->module().buffers());
+  team_.share(network_->buffers());
   const auto evaluated = [&](Feed& feed, std::int64_t before) {
     const auto averaged = training_->use_average();
     return evaluate(*network_, feed,
@@ -387,7 +387,7 @@ bool Run::checkpoint_is_due() const {
 void Run::save() {
   write_events(true);
   record_->mark(position_);
-  record_->save(make_checkpoint(position_, network_->module(), *training_));
+  record_->save(make_checkpoint(position_, *network_, *training_));
   saved_at_ = Clock::now();
 }
 

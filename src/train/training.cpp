@@ -98,7 +98,7 @@ bool is_on_gpu(const torch::nn::Module& module) { return module.parameters().fro
 }  // namespace
 
 Objective objective_of(nn::Classifier& network) {
-  return {network.shared_module(),
+  return {network.shared_from_this(),
           [&network](const TensorBatch& batch) { return cross_entropy(network.logits(batch[0]), batch[1]); },
           [&network](const TensorBatch& batch) {
             return TensorBatch{network.prepare(batch[0]), batch[1]};
@@ -277,11 +277,10 @@ void add_details(Evaluation& evaluation, std::int64_t& in_top5, const at::Tensor
 
 std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const EvaluationOptions& options) {
   const at::NoGradGuard no_grad;
-  auto& module = classifier.module();
-  const bool was_training = module.is_training();
-  module.eval();
+  const bool was_training = classifier.is_training();
+  classifier.eval();
   // Sums stay on the device, which is waited for at the end.
-  const auto there = at::TensorOptions().device(module.parameters().front().device());
+  const auto there = at::TensorOptions().device(classifier.parameters().front().device());
   auto loss = at::zeros({}, there.dtype(at::kDouble));
   auto right = at::zeros({}, there.dtype(at::kLong));
   std::int64_t images = 0;
@@ -305,7 +304,7 @@ std::optional<Evaluation> evaluate(nn::Classifier& classifier, Feed& feed, const
     }
     stopped = team.any(options.stop != nullptr && *options.stop);
   }
-  module.train(was_training);
+  classifier.train(was_training);
   if (stopped) return std::nullopt;
   const auto sums = team.sum(
       {loss.item<double>(), static_cast<double>(right.item<std::int64_t>()), static_cast<double>(images)});

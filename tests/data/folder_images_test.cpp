@@ -107,17 +107,5 @@ TEST(InMemory, ImagesAreResizedOnTheWayOut) {
   EXPECT_EQ(expected, image_of(*larger, 1));
 }
 
-TEST(InMemory, NumbersThatDoNotGoTogetherAreRefused) {
-  Images images;
-  images.count = 2;
-  images.height = images.width = 1;
-  images.pixels.assign(6, 0);
-  images.labels = {0};
-  EXPECT_TRUE(says(refusal([&] { in_memory(images, 1); }), "1 labels"));
-  images.labels = {0, 0};
-  images.channels = 1;
-  EXPECT_TRUE(says(refusal([&] { in_memory(images, 1); }), "three channels"));
-}
-
 }  // namespace
 }  // namespace sadam::data

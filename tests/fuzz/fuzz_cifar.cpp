@@ -9,9 +9,9 @@ void require(bool promise) {
   if (!promise) std::abort();
 }
 
-void check(std::span<const std::uint8_t> bytes, sadam::data::Cifar kind) {
+void check(std::span<const std::uint8_t> bytes, std::int64_t classes) {
   try {
-    const auto images = sadam::data::read_cifar(bytes, kind);
+    const auto images = sadam::data::read_cifar(bytes, classes);
     require(images.count > 0 && images.labels.size() == images.count);
     require(images.pixels.size() == images.count * images.bytes_per_image());
     require(images.pixels.size() + images.count <= bytes.size());
@@ -23,7 +23,7 @@ void check(std::span<const std::uint8_t> bytes, sadam::data::Cifar kind) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  check({data, size}, sadam::data::Cifar::ten);
-  check({data, size}, sadam::data::Cifar::hundred);
+  check({data, size}, 10);
+  check({data, size}, 100);
   return 0;
 }

@@ -257,7 +257,7 @@ TEST(Walk, TakesAGivenBrake) {
 }
 
 TEST(Directional, LeadsAsFarAsTheRadius) {
-  Directional directions(50, 3);
+  Directional<double> directions({50}, 3);
   const Point x(50, 2);
   const auto first = directions.from(x, 0.3, 4, 1);
   EXPECT_NEAR(norm(sum(first, x, -1)), 0.3, 1e-12);

@@ -22,14 +22,14 @@ std::string refused_use(const ClassifierOptions& options) {
 TEST(Classifier, MakesTheNetworkThatWasNamed) {
   const auto small =
       make_classifier({.model = Model::qatnet, .pixels = 64, .classes = 7, .bits = 3, .dropout = 0.5});
-  const auto* qat = dynamic_cast<QATNetImpl*>(&small->module());
+  const auto* qat = dynamic_cast<QATNetImpl*>(small.get());
   ASSERT_NE(nullptr, qat);
   EXPECT_EQ(64, qat->options().pixels);
   EXPECT_EQ(7, qat->options().classes);
   EXPECT_EQ(3, qat->options().bits);
   EXPECT_EQ(0.5, qat->options().dropout);
   const auto large = make_classifier({.model = Model::resnet18, .pixels = 48, .classes = 9});
-  const auto* residual = dynamic_cast<ResNet18Impl*>(&large->module());
+  const auto* residual = dynamic_cast<ResNet18Impl*>(large.get());
   ASSERT_NE(nullptr, residual);
   EXPECT_EQ(9, residual->options().classes);
 }
@@ -38,34 +38,20 @@ TEST(Classifier, LogitsAreThoseOfTheNetworkAsItIsWhenTheyAreComputed) {
   for (const auto model : {Model::qatnet, Model::resnet18}) {
     SCOPED_TRACE(name_of(model));
     const auto classifier = make_classifier({.model = model, .pixels = 32, .classes = 5});
-    auto& module = classifier->module();
-    module.eval();
+    classifier->eval();
     const auto images = torch::randn({4, 3, 32, 32});
-    const auto plain = [&] {
-      auto* qat = dynamic_cast<QATNetImpl*>(&module);
-      return qat ? qat->forward(images) : dynamic_cast<ResNet18Impl&>(module).forward(images);
-    };
     const auto logits = [&, prepared = classifier->prepare(images)] { return classifier->logits(prepared); };
-    EXPECT_TRUE(torch::allclose(plain(), logits()));
+    EXPECT_TRUE(torch::allclose(classifier->forward(images), logits()));
     EXPECT_TRUE(torch::equal(logits(), logits()));
     const auto before = logits();
     {
       const torch::NoGradGuard no_graph;
-      for (const auto& parameter : module.parameters()) parameter.mul_(1.5);
+      for (const auto& parameter : classifier->parameters()) parameter.mul_(1.5);
     }
     EXPECT_FALSE(torch::allclose(before, logits()));
-    EXPECT_TRUE(torch::allclose(plain(), logits()));
+    EXPECT_TRUE(torch::allclose(classifier->forward(images), logits()));
     EXPECT_TRUE(logits().requires_grad());
   }
-}
-
-TEST(Classifier, ItsModuleMayOutliveIt) {
-  auto classifier = make_classifier({.model = Model::qatnet, .classes = 5, .dropout = 0});
-  const auto images = torch::randn({2, 3, 32, 32});
-  const auto before = classifier->logits(classifier->prepare(images));
-  const auto module = classifier->shared_module();
-  classifier.reset();
-  EXPECT_TRUE(torch::equal(before, dynamic_cast<QATNetImpl&>(*module).forward(images)));
 }
 
 TEST(Classifier, DropoutIsDrawnAnewEachTime) {

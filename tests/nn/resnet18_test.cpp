@@ -226,12 +226,6 @@ TEST(ResNet18, TakesImagesOfAnySize) {
 
 TEST(ResNet18, RefusesWhatItCannotDo) {
   expect_refused([] { ResNet18(ResNet18Options{.classes = 0}); }, {"0 classes", "at least 1"});
-  ResNet18 net(ResNet18Options{.classes = 2});
-  expect_refused([&] { net->forward(torch::Tensor()); }, {"undefined", "[n, 3, h, w]"});
-  expect_refused([&] { net->forward(torch::randn({2, 1, 32, 32})); }, {"[2, 1, 32, 32]", "[n, 3, h, w]"});
-  expect_refused([&] { net->forward(torch::randn({3, 32, 32})); }, {"[3, 32, 32]"});
-  expect_refused([&] { net->forward(torch::randn({1, 3, 32, 32})); }, {"one image", "two images"});
-  EXPECT_EQ(0, net->named_buffers()["bn1.num_batches_tracked"].item<std::int64_t>());
 }
 
 }  // namespace

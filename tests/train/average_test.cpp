@@ -55,7 +55,7 @@ TEST(Average, IsWhatEvalAndExportUse) {
   elsewhere.model.weights = (folder / "w.safetensors").string();
   EXPECT_EQ(events.epochs.back().test_loss, evaluate_run({}, elsewhere, nullptr)->loss);
   EXPECT_FALSE(
-      torch::equal(tensors(averaged)->module().parameters()[0], tensors(plain)->module().parameters()[0]));
+      torch::equal(tensors(averaged)->parameters()[0], tensors(plain)->parameters()[0]));
 }
 
 TEST(Average, BeginsWithTheEpochThatTheRecipeSays) {

@@ -1,10 +1,10 @@
 // The list of runs: groups of seeds, with a filter.
 
-import type { State } from "./data";
+import type { Run, State } from "./data";
 import { button, h, renew } from "./dom";
-import { count, fixed, plural } from "./format";
+import { count, countBy, fixed, plural } from "./format";
 import { labelsOf, stateMarks, type Group } from "./groups";
-import { swatch } from "./swatch";
+import { swatch } from "./markers";
 import type { View } from "./view";
 
 export function stateChip(state: State): HTMLElement {
@@ -112,9 +112,9 @@ export class Chooser {
       change: (event) => this.view.choose(ids, (event.target as HTMLInputElement).checked),
     });
     box.indeterminate = chosen > 0 && chosen < ids.length;
-    const states = new Map<State, number>();
-    for (const run of group.runs) states.set(run.state, (states.get(run.state) ?? 0) + 1);
-    const unusual = [...states].filter(([state]) => state !== "finished");
+    const unusual = [...countBy(group.runs.map(({ state }) => state))].filter(
+      ([state]) => state !== "finished",
+    );
     const only = group.runs.length === 1 ? group.runs[0] : null;
     const head = h(
       "label",
@@ -175,13 +175,7 @@ export class Chooser {
   }
 }
 
-function progress(run: {
-  state: State;
-  last: number | null;
-  best: number | null;
-  epochs_done: number;
-  epochs: number | null;
-}): HTMLElement {
+function progress(run: Run): HTMLElement {
   const parts = [];
   if (run.state !== "finished" && run.epochs !== null) parts.push(`epoch ${run.epochs_done}/${run.epochs}`);
   if (run.best !== null) parts.push(`${fixed(run.best)} %`);

@@ -3,7 +3,7 @@
 import type { Axis } from "./curves";
 import { button, h, renew } from "./dom";
 import { plural } from "./format";
-import { swatch } from "./swatch";
+import { swatch } from "./markers";
 import type { Chosen, View } from "./view";
 
 interface Zoomed {

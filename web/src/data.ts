@@ -3,7 +3,6 @@
 
 /** The whole story. `sadam report` writes one into the page; `sadam serve` answers GET /api/report with one. */
 export interface Report {
-  version: 1;
   program: string; // "sadam 0.1.0"
   made: string; // ISO 8601, UTC
   root: string; // the folder that the runs lie in, as the user gave it
@@ -92,7 +91,6 @@ export interface Details {
 export interface Epoch {
   epoch: number;
   step: number;
-  train_loss: number | null;
   test_loss: number | null;
   test_accuracy: number | null;
   validation_accuracy: number | null;
@@ -101,17 +99,15 @@ export interface Epoch {
 
 /** Steps in buckets of equal length, at most 2,000 of them: no peak is lost, since each keeps its extremes. */
 export interface Series {
-  per_bucket: number; // steps in a bucket; 1: every step is here
   step: number[]; // the last step of each bucket
   mean: (number | null)[];
-  min: (number | null)[]; // [] where per_bucket is 1
+  min: (number | null)[]; // [] where every step is here
   max: (number | null)[];
 }
 
 export interface Histogram {
-  from: number; // the lower edge of the first bin
-  width: number;
-  counts: number[];
+  width: number; // of a bin; the first begins at 0
+  counts: number[]; // as many in every histogram
 }
 
 export interface Picture {

@@ -87,7 +87,7 @@ export class Differences {
       zero: true,
       tall: 26,
       strips: rows.map(({ row, cell, difference }) =>
-        strip(titleOf(table, row), row, difference, this.lookOf(cell)),
+        strip(titleOf(table, row), row, difference, this.view.lookOf(cell)),
       ),
       rows: [
         ["method", "seed", "difference"],
@@ -98,11 +98,6 @@ export class Differences {
         ]),
       ],
     }));
-  }
-
-  private lookOf(cell: Cell): Look | null {
-    const run = this.view.report?.runs.find(({ id }) => id === cell.runs[0]);
-    return run ? this.view.looks.of(run.group) : null;
   }
 }
 

@@ -58,3 +58,33 @@ export function renew(holder: Element, ...children: Child[]): void {
 export function button(text: string, attributes: Record<string, Value>): HTMLButtonElement {
   return h("button", { type: "button", ...attributes }, text);
 }
+
+type Cell = string | HTMLTableCellElement;
+
+/** A table that scrolls by itself and keeps its place. A cell is text or a cell of its own. */
+export function scrollTable(
+  { key, name, look, caption }: { key: string; name: string; look?: string; caption?: string },
+  header: Cell[],
+  rows: Cell[][],
+): HTMLElement {
+  const line = (cells: Cell[], make: (text: string) => Cell) =>
+    h("tr", {}, ...cells.map((cell) => (typeof cell === "string" ? make(cell) : cell)));
+  return h(
+    "div",
+    { class: "scroll", role: "region", tabindex: 0, "data-key": key, "aria-label": name },
+    h(
+      "table",
+      { class: look },
+      caption ? h("caption", {}, caption) : null,
+      h(
+        "thead",
+        {},
+        line(header, (text) => h("th", { scope: "col" }, text)),
+      ),
+      h("tbody", {}, ...rows.map((row) => line(row, (text) => h("td", {}, text)))),
+    ),
+  );
+}
+
+/** The cell that a row is called by. */
+export const rowHead = (...children: Child[]) => h("th", { scope: "row" }, ...children);

@@ -1,7 +1,7 @@
 // Pictures and the lab's tables that lie beside the runs.
 
 import type { Picture, Sheet } from "./data";
-import { button, h, renew } from "./dom";
+import { button, h, renew, scrollTable } from "./dom";
 import { csv, download } from "./download";
 import { plural } from "./format";
 import { theme } from "./look";
@@ -59,6 +59,7 @@ export function drawSheets(holder: Element, sheets: Sheet[]): void {
       const numeric = sheet.header.map((_, i) =>
         sheet.rows.every((row) => (row[i] ?? "") === "" || Number.isFinite(Number(row[i]))),
       );
+      const aside = (i: number) => (numeric[i] ? "number" : null);
       const shown = sheet.rows.slice(0, mostRows);
       return h(
         "details",
@@ -78,41 +79,10 @@ export function drawSheets(holder: Element, sheets: Sheet[]): void {
             click: () => download(`${sheet.title}.csv`, csv([sheet.header, ...sheet.rows])),
           }),
         ),
-        h(
-          "div",
-          {
-            class: "scroll",
-            role: "region",
-            tabindex: 0,
-            "data-key": `rows ${sheet.id}`,
-            "aria-label": sheet.title,
-          },
-          h(
-            "table",
-            { class: "plain" },
-            h(
-              "thead",
-              {},
-              h(
-                "tr",
-                {},
-                ...sheet.header.map((name, i) =>
-                  h("th", { scope: "col", class: numeric[i] ? "number" : null }, name),
-                ),
-              ),
-            ),
-            h(
-              "tbody",
-              {},
-              ...shown.map((row) =>
-                h(
-                  "tr",
-                  {},
-                  ...row.map((value, i) => h("td", { class: numeric[i] ? "number" : null }, value)),
-                ),
-              ),
-            ),
-          ),
+        scrollTable(
+          { key: `rows ${sheet.id}`, name: sheet.title, look: "plain" },
+          sheet.header.map((name, i) => h("th", { scope: "col", class: aside(i) }, name)),
+          shown.map((row) => row.map((value, i) => h("td", { class: aside(i) }, value))),
         ),
         shown.length < sheet.rows.length
           ? h("p", { class: "said" }, `The first ${mostRows} rows; the CSV has all.`)

@@ -36,6 +36,13 @@ export function count(value: Figure): string {
   return known(value) ? minus(String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f")) : missing;
 }
 
+/** How often each comes. */
+export function countBy<T>(list: T[]): Map<T, number> {
+  const counts = new Map<T, number>();
+  for (const each of list) counts.set(each, (counts.get(each) ?? 0) + 1);
+  return counts;
+}
+
 export function plural(value: number, one: string, many = one + "s"): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }

@@ -1,6 +1,6 @@
 // What every chart stands in: its title, its tools, its numbers as a table.
 
-import { button, h, renew } from "./dom";
+import { button, h, renew, rowHead, scrollTable } from "./dom";
 import { csv, download, type Rows } from "./download";
 import { short } from "./format";
 
@@ -53,35 +53,14 @@ function numberTable(content: Content): HTMLElement {
   const [header, ...rows] = content.table();
   const every = Math.max(1, Math.ceil(rows.length / mostRows));
   const shown = rows.filter((_, i) => i % every === 0 || i === rows.length - 1);
-  const table = h(
-    "table",
-    {},
-    h("caption", {}, content.title + (every > 1 ? `: one row in ${every}; the CSV has all` : "")),
-    h("thead", {}, h("tr", {}, ...header.map((name) => h("th", { scope: "col" }, String(name))))),
-    h(
-      "tbody",
-      {},
-      ...shown.map((row) =>
-        h(
-          "tr",
-          {},
-          ...row.map((value, i) =>
-            i === 0 ? h("th", { scope: "row" }, cell(value)) : h("td", {}, cell(value)),
-          ),
-        ),
-      ),
-    ),
-  );
-  return h(
-    "div",
+  return scrollTable(
     {
-      class: "scroll",
-      role: "region",
-      tabindex: 0,
-      "data-key": `numbers ${content.key}`,
-      "aria-label": `${content.title}, numbers`,
+      key: `numbers ${content.key}`,
+      name: `${content.title}, numbers`,
+      caption: content.title + (every > 1 ? `: one row in ${every}; the CSV has all` : ""),
     },
-    table,
+    header.map(String),
+    shown.map(([first, ...rest]) => [rowHead(cell(first)), ...rest.map(cell)]),
   );
 }
 

@@ -7,29 +7,15 @@ import { colourOf, theme } from "./look";
 import type { Strips } from "./strips";
 import type { View } from "./view";
 
-/** The seeds of a group together. Bins of other edges go where their middles are. */
+/** The seeds of a group together. Bins of other widths go where their middles are. */
 export function together(histograms: Histogram[]): Histogram {
-  const [first] = histograms;
   const width = Math.max(...histograms.map((each) => each.width));
-  const from = Math.min(...histograms.map((each) => each.from));
-  const to = Math.max(...histograms.map((each) => each.from + each.width * each.counts.length));
-  if (
-    histograms.every(
-      (each) =>
-        each.from === first.from && each.width === first.width && each.counts.length === first.counts.length,
-    )
-  )
-    return {
-      ...first,
-      counts: first.counts.map((_, i) => histograms.reduce((sum, each) => sum + each.counts[i], 0)),
-    };
-  const counts: number[] = new Array(Math.max(1, Math.ceil((to - from) / width - 1e-9))).fill(0);
+  const counts: number[] = new Array(histograms[0].counts.length).fill(0);
   for (const each of histograms)
     each.counts.forEach((count, i) => {
-      counts[Math.min(counts.length - 1, Math.floor((each.from + (i + 0.5) * each.width - from) / width))] +=
-        count;
+      counts[Math.floor(((i + 0.5) * each.width) / width)] += count;
     });
-  return { from, width, counts };
+  return { width, counts };
 }
 
 export function histogramStrips(
@@ -54,19 +40,15 @@ export function histogramStrips(
       : [];
   });
   if (groups.length === 0) return null;
-  const from = Math.min(0, ...groups.map(({ histogram }) => histogram.from));
   // Empty bins at the end say nothing.
-  const end = ({ from: start, width, counts }: Histogram) =>
-    start + width * (counts.length - [...counts].reverse().findIndex((n) => n > 0));
-  const to = Math.max(
-    1,
-    ...groups.map(({ histogram }) => (histogram.counts.some((n) => n > 0) ? end(histogram) : 0)),
-  );
+  const end = ({ width, counts }: Histogram) =>
+    width * counts.reduce((last, n, i) => (n > 0 ? i + 1 : last), 0);
+  const to = Math.max(1, ...groups.map(({ histogram }) => end(histogram)));
   return {
     key: `${quantity}-histogram`,
     title,
     axis,
-    from,
+    from: 0,
     to,
     tall: 40,
     note: "The share of steps at each value, all chosen seeds together. The line is the mean.",
@@ -80,14 +62,14 @@ export function histogramStrips(
           base = y + tall / 2;
         const bars = histogram.counts
           .map((count, i) => {
-            const start = scale(histogram.from + i * histogram.width),
-              stop = scale(histogram.from + (i + 1) * histogram.width);
+            const start = scale(i * histogram.width),
+              stop = scale((i + 1) * histogram.width);
             return count === 0 ? "" : `M${start} ${base}V${base - (tall * count) / highest}H${stop}V${base}z`;
           })
           .join("");
         return [
           svg("path", { d: bars, fill: colour, opacity: 0.75 }),
-          svg("line", { x1: scale(from), x2: scale(to), y1: base, y2: base, stroke: colours.axis }),
+          svg("line", { x1: scale(0), x2: scale(to), y1: base, y2: base, stroke: colours.axis }),
           ...(mean === null
             ? []
             : [
@@ -108,8 +90,8 @@ export function histogramStrips(
       ...groups.flatMap(({ label, histogram }) =>
         histogram.counts.map((count, i) => [
           label,
-          tidy(histogram.from + i * histogram.width),
-          tidy(histogram.from + (i + 1) * histogram.width),
+          tidy(i * histogram.width),
+          tidy((i + 1) * histogram.width),
           count,
         ]),
       ),

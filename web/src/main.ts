@@ -7,7 +7,7 @@ import type { Report } from "./data";
 import { Differences } from "./differences";
 import { button, h } from "./dom";
 import { drawPictures, drawSheets } from "./extras";
-import { count, date, plural } from "./format";
+import { count, countBy, date, plural } from "./format";
 import { setPrinting, theme } from "./look";
 import { Panels } from "./panels";
 import { Recipes } from "./recipes";
@@ -103,8 +103,7 @@ function redraw(): void {
 
 function drawHeader(report: Report): void {
   document.title = `sadam: ${report.root}`;
-  const states = new Map<string, number>();
-  for (const run of report.runs) states.set(run.state, (states.get(run.state) ?? 0) + 1);
+  const states = countBy(report.runs.map(({ state }) => state));
   const parts = [...states].map(([state, n]) => `${count(n)} ${state}`).join(", ");
   summary.replaceChildren(
     h("b", {}, report.root),

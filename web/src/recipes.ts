@@ -1,10 +1,10 @@
 // What the chosen runs were told, where they ran, and what is not as in the paper.
 
 import type { Details, Run } from "./data";
-import { h, renew } from "./dom";
-import { count, duration, fixed, plural, short } from "./format";
+import { h, renew, rowHead, scrollTable } from "./dom";
+import { count, countBy, duration, fixed, plural, short } from "./format";
 import { stateChip } from "./chooser";
-import { swatch } from "./swatch";
+import { swatch } from "./markers";
 import type { Chosen, View } from "./view";
 
 const mostColumns = 12;
@@ -69,58 +69,22 @@ export class Recipes {
       (field) => field !== "seed" && new Set(values.map((map) => map.get(field) ?? "–")).size > 1,
     );
     if (fields.length === 0) return null;
-    const usual = (field: string) => {
-      const counts = new Map<string, number>();
-      for (const map of values)
-        counts.set(map.get(field) ?? "–", (counts.get(map.get(field) ?? "–") ?? 0) + 1);
-      return [...counts].sort((a, b) => b[1] - a[1])[0][0];
-    };
+    const usual = (field: string) =>
+      [...countBy(values.map((map) => map.get(field) ?? "–"))].sort((a, b) => b[1] - a[1])[0][0];
     return h(
       "div",
       { class: "card" },
       h("h3", {}, "What differs between the chosen groups"),
-      h(
-        "div",
-        {
-          class: "scroll",
-          role: "region",
-          tabindex: 0,
-          "data-key": "between",
-          "aria-label": "Differences between recipes",
-        },
-        h(
-          "table",
-          { class: "plain" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              h("th", { scope: "col" }, "group"),
-              ...fields.map((field) => h("th", { scope: "col" }, field)),
-            ),
-          ),
-          h(
-            "tbody",
-            {},
-            ...known.map(({ label, group }, i) =>
-              h(
-                "tr",
-                {},
-                h("th", { scope: "row" }, swatch(this.view.looks.of(group.key)), label),
-                ...fields.map((field) => {
-                  const value = values[i].get(field) ?? "–";
-                  return h(
-                    "td",
-                    { class: value === usual(field) ? "usual" : null },
-                    value === "" ? "–" : value,
-                  );
-                }),
-              ),
-            ),
-          ),
-        ),
+      scrollTable(
+        { key: "between", name: "Differences between recipes", look: "plain" },
+        ["group", ...fields],
+        known.map(({ label, group }, i) => [
+          rowHead(swatch(this.view.looks.of(group.key)), label),
+          ...fields.map((field) => {
+            const value = values[i].get(field) ?? "–";
+            return h("td", { class: value === usual(field) ? "usual" : null }, value === "" ? "–" : value);
+          }),
+        ]),
       ),
     );
   }
@@ -132,7 +96,7 @@ export class Recipes {
       { class: "recipe", "data-key": `recipe ${group.key}` },
       h("summary", {}, swatch(this.view.looks.of(group.key)), h("span", {}, label), h("small", {}, title)),
       h("h4", {}, "Runs"),
-      this.runs(known),
+      runTable(known),
       ...known.flatMap(({ run, details }) =>
         details.notes.map((note) =>
           h("p", { class: "note" }, known.length > 1 ? `Seed ${run.seed ?? run.id}: ${note}` : note),
@@ -157,60 +121,24 @@ export class Recipes {
       ),
     );
   }
+}
 
-  private runs(known: { run: Run }[]): Element {
-    return h(
-      "div",
-      {
-        class: "scroll",
-        role: "region",
-        tabindex: 0,
-        "data-key": `runs ${known[0].run.group}`,
-        "aria-label": "Runs of this group",
-      },
-      h(
-        "table",
-        { class: "plain figures" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ...["run", "state", "steps", "epochs", "best, %", "last, %", "mean brake", "mean ρ", "time"].map(
-              (name) => h("th", { scope: "col" }, name),
-            ),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          ...known.map(({ run }) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, run.id),
-              h(
-                "td",
-                {},
-                stateChip(run.state),
-                run.problem ? h("p", { class: "problem" }, run.problem) : null,
-              ),
-              ...[
-                count(run.steps),
-                `${run.epochs_done}${run.epochs === null ? "" : `/${run.epochs}`}`,
-                fixed(run.best),
-                fixed(run.last),
-                fixed(run.mean_brake, 3),
-                fixed(run.mean_lgi, 3),
-                duration(run.seconds),
-              ].map((text) => h("td", {}, text)),
-            ),
-          ),
-        ),
-      ),
-    );
-  }
+function runTable(known: { run: Run }[]): Element {
+  return scrollTable(
+    { key: `runs ${known[0].run.group}`, name: "Runs of this group", look: "plain figures" },
+    ["run", "state", "steps", "epochs", "best, %", "last, %", "mean brake", "mean ρ", "time"],
+    known.map(({ run }) => [
+      rowHead(run.id),
+      h("td", {}, stateChip(run.state), run.problem ? h("p", { class: "problem" }, run.problem) : null),
+      count(run.steps),
+      `${run.epochs_done}${run.epochs === null ? "" : `/${run.epochs}`}`,
+      fixed(run.best),
+      fixed(run.last),
+      fixed(run.mean_brake, 3),
+      fixed(run.mean_lgi, 3),
+      duration(run.seconds),
+    ]),
+  );
 }
 
 function regimes(known: { run: Run; details: Details }[]): Element | null {
@@ -220,48 +148,17 @@ function regimes(known: { run: Run; details: Details }[]): Element | null {
     "div",
     {},
     h("h4", {}, "Changes of regime"),
-    h(
-      "div",
-      {
-        class: "scroll",
-        role: "region",
-        tabindex: 0,
-        "data-key": `regimes ${known[0].run.group}`,
-        "aria-label": "Changes of regime",
-      },
-      h(
-        "table",
-        { class: "plain figures" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ...["seed", "quantity", "step", "before", "after", "score"].map((name) =>
-              h("th", { scope: "col" }, name),
-            ),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          ...rows.map(({ run, regime }) =>
-            h(
-              "tr",
-              {},
-              ...[
-                String(run.seed ?? run.id),
-                regime.quantity === "lgi" ? "ρ" : regime.quantity,
-                count(regime.step),
-                short(regime.before),
-                short(regime.after),
-                short(regime.score),
-              ].map((text) => h("td", {}, text)),
-            ),
-          ),
-        ),
-      ),
+    scrollTable(
+      { key: `regimes ${known[0].run.group}`, name: "Changes of regime", look: "plain figures" },
+      ["seed", "quantity", "step", "before", "after", "score"],
+      rows.map(({ run, regime }) => [
+        String(run.seed ?? run.id),
+        regime.quantity === "lgi" ? "ρ" : regime.quantity,
+        count(regime.step),
+        short(regime.before),
+        short(regime.after),
+        short(regime.score),
+      ]),
     ),
   );
 }

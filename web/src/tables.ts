@@ -5,7 +5,7 @@ import { baselineOf, reach, titleOf, whisker, withInterval } from "./differences
 import { button, h, renew } from "./dom";
 import { csv, download, type Rows } from "./download";
 import { fixed, missing, signed } from "./format";
-import { swatch } from "./swatch";
+import { swatch } from "./markers";
 import type { View } from "./view";
 
 type Field = [string, (cell: Cell) => (Node | string)[]];
@@ -40,7 +40,9 @@ export class Tables {
       tables,
       tables.flatMap((table) =>
         table.rows.flatMap((row) =>
-          row.cells.map((cell) => cell && [cell.runs.map((id) => this.view.isChosen(id)), this.lookOf(cell)]),
+          row.cells.map(
+            (cell) => cell && [cell.runs.map((id) => this.view.isChosen(id)), this.view.lookOf(cell)],
+          ),
         ),
       ),
     ]);
@@ -198,12 +200,7 @@ export class Tables {
       checked: chosen > 0,
       change: (event) => this.view.choose(cell.runs, (event.target as HTMLInputElement).checked),
     });
-    return h("label", {}, box, swatch(this.lookOf(cell)), h("span", {}, titleOf(table, row)));
-  }
-
-  private lookOf(cell: Cell) {
-    const run = this.view.report?.runs.find(({ id }) => id === cell.runs[0]);
-    return run ? this.view.looks.of(run.group) : null;
+    return h("label", {}, box, swatch(this.view.lookOf(cell)), h("span", {}, titleOf(table, row)));
   }
 }
 

@@ -1,8 +1,9 @@
 // What the page shows: the report, and what its reader chose. Sections draw it; they change it through its methods.
 
 import type { Axis } from "./curves";
-import type { Details, Report, Run } from "./data";
+import type { Cell, Details, Report, Run } from "./data";
 import { groupsOf, labelsOf, Looks, type Group } from "./groups";
+import type { Look } from "./look";
 
 export type Part = "report" | "choice" | "details" | "drawing";
 
@@ -61,6 +62,12 @@ export class View {
         for (const listener of this.listeners) listener(parts);
       });
     this.changed.add(part);
+  }
+
+  /** Of the group whose result a cell is. */
+  lookOf(cell: Cell): Look | null {
+    const run = this.report?.runs.find(({ id }) => id === cell.runs[0]);
+    return run ? this.looks.of(run.group) : null;
   }
 
   setReport(report: Report): void {

@@ -12,13 +12,11 @@
 #include <fstream>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
 #include "data/fetch/download.h"
-#include "data/fetch/unpack.h"
 
 namespace sadam::data {
 namespace {
@@ -73,20 +71,18 @@ void see_that_it_fits(const CatalogueEntry& entry, const fs::path& root, std::ui
 // Downloads to NAME.part; only what was verified gets the name.
 std::string get_file(const CatalogueEntry& entry, const fs::path& file, const FetchOptions& options) {
   PartFile part(file.string() + ".part");
-  // Nothing would notice if bytes of two versions were put together.
-  if (part.validator().empty() && entry.checksum.hex.empty()) part.restart("");
   const Watch verifying = watch_stage(options, FetchStage::verify);
   std::string hex;
   // All of it is there if a process was killed at this point; not every server says so when asked for more.
   if (part.size() > 0 && part.size() == entry.bytes)
     hex = digest_of(part.path(), entry.checksum.hash, verifying);
-  if (hex.empty() || hex != entry.checksum.hex) {
+  if (hex != entry.checksum.hex) {
     see_that_it_fits(entry, options.root, part.size());
     download(entry.url, part, entry.bytes, options.limits, options.note,
              watch_stage(options, FetchStage::download));
     hex = digest_of(part.path(), entry.checksum.hash, verifying);
   }
-  if (!entry.checksum.hex.empty() && hex != entry.checksum.hex) {
+  if (hex != entry.checksum.hex) {
     part.remove();
     throw Error(
         fmt::format("{} sent other bytes than are published: their {} is {}, and that of {} is {}; they were "
@@ -100,7 +96,7 @@ std::string get_file(const CatalogueEntry& entry, const fs::path& file, const Fe
 // A file that is there already is not ours to remove.
 std::string verify_file(const CatalogueEntry& entry, const fs::path& file, const Watch& watch) {
   std::string hex = digest_of(file, entry.checksum.hash, watch);
-  if (!entry.checksum.hex.empty() && hex != entry.checksum.hex)
+  if (hex != entry.checksum.hex)
     throw Error(
         fmt::format("{} is not the published file: its {} is {} instead of {}; remove it and fetch it again.",
                     file.string(), to_string(entry.checksum.hash), hex, entry.checksum.hex));
@@ -130,10 +126,7 @@ FetchResult fetch(const CatalogueEntry& entry, const FetchOptions& options) {
     unpack(file, place, watch_stage(options, FetchStage::unpack));
     if (!options.keep_archive && !have_file) fs::remove(file, failure);
   }
-  return {.path = place,
-          .already_there = false,
-          .verified = !entry.checksum.hex.empty(),
-          .digest = named(entry.checksum.hash, hex)};
+  return {.path = place, .already_there = false, .digest = named(entry.checksum.hash, hex)};
 }
 
 std::string check_file(const CatalogueEntry& entry, const fs::path& root, const Watch& watch) {
@@ -145,20 +138,6 @@ std::string check_file(const CatalogueEntry& entry, const fs::path& root, const 
   return named(entry.checksum.hash, verify_file(entry, file, watch));
 }
 
-namespace {
-
-const EVP_MD* algorithm_of(Hash hash) {
-  switch (hash) {
-    case Hash::md5:
-      return EVP_md5();
-    case Hash::sha256:
-      return EVP_sha256();
-  }
-  throw std::logic_error("a hash without an algorithm");
-}
-
-}  // namespace
-
 std::string digest_of(const std::filesystem::path& path, Hash hash, const Watch& watch) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw base::failure("open", path, errno);
@@ -166,8 +145,9 @@ std::string digest_of(const std::filesystem::path& path, Hash hash, const Watch&
   const auto size = std::filesystem::file_size(path, ignored);
   const std::uint64_t all = ignored ? 0 : size;
 
+  const auto* const algorithm = hash == Hash::md5 ? EVP_md5() : EVP_sha256();
   const DigestContext context(EVP_MD_CTX_new());
-  if (!context || EVP_DigestInit_ex(context.get(), algorithm_of(hash), nullptr) != 1)
+  if (!context || EVP_DigestInit_ex(context.get(), algorithm, nullptr) != 1)
     throw Error(
         fmt::format("this OpenSSL does not offer {} (a FIPS setting, perhaps), so {} cannot be verified.",
                     to_string(hash), path.string()));

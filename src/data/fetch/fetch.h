@@ -54,9 +54,8 @@ struct FetchOptions {
 
 struct FetchResult {
   std::filesystem::path path = {};
-  bool already_there = false;  ///< it was left alone; what follows is then empty
-  bool verified = false;       ///< the digest is the published one
-  std::string digest = {};     ///< what was computed, such as "MD5 03b5…"
+  bool already_there = false;  ///< it was left alone; the digest is then empty
+  std::string digest = {};     ///< the published one, such as "MD5 03b5…"
 };
 
 /// Whatever happens, also SIGKILL, the place of the entry holds all of it or nothing, and a second call
@@ -71,5 +70,12 @@ std::string check_file(const CatalogueEntry& entry, const std::filesystem::path&
 
 /// Of a file, in lower-case hexadecimal.
 std::string digest_of(const std::filesystem::path& path, Hash hash, const Watch& watch);
+
+/// Unpacks the folder of that name in a tar, tar.gz or zip archive to `place`, through a hidden folder beside
+/// it that takes its name in the end; a hidden folder that a killed process left is removed. Whatever else
+/// the archive holds stays in it. Throws an Error that names the archive: if it is damaged, has no such
+/// folder, or holds a name or a link that leads elsewhere. The caller sees to it that two processes do not do
+/// this at once.
+void unpack(const std::filesystem::path& archive, const std::filesystem::path& place, const Watch& watch);
 
 }  // namespace sadam::data

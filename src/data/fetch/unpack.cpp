@@ -1,5 +1,3 @@
-#include "data/fetch/unpack.h"
-
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
@@ -17,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "data/fetch/fetch.h"
 
 namespace sadam::data {
 namespace {

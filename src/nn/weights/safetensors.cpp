@@ -1,11 +1,9 @@
 #include "nn/weights/tensor_file.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -14,223 +12,95 @@
 namespace sadam::weights {
 namespace {
 
+using nlohmann::json;
+
+constexpr const char* kMetadata = "__metadata__";
+
+/// The format's own limit.
+constexpr std::uint64_t kLongestHeader = 100'000'000;
+
+/// No name may be given twice, of which JSON keeps the last, and nothing lies deeper than the numbers of a
+/// tensor: neither escapes the parser.
+json parse_header(std::string_view text) {
+  std::vector<std::set<std::string>> names;  // of the objects that surround the place
+  const auto watch = [&](int depth, json::parse_event_t event, json& name) {
+    using enum json::parse_event_t;
+    if (event == object_start || event == array_start) {
+      if (depth > 2) throw Error("the header is nested too deeply");
+      names.resize(static_cast<std::size_t>(depth));
+      names.emplace_back();
+    } else if (event == key && !names.at(static_cast<std::size_t>(depth) - 1).insert(name).second) {
+      throw Error(fmt::format("the header names {} twice", in_quotes(name.get<std::string>())));
+    }
+    return true;
+  };
+  auto header = json::parse(text, watch, /*allow_exceptions=*/false);
+  if (header.is_discarded()) throw Error("the header is not valid JSON");
+  if (!header.is_object()) throw Error("the header is not a JSON object");
+  return header;
+}
+
+std::map<std::string, std::string> metadata_in(const json& entries) {
+  if (!entries.is_object()) throw Error("the metadata are not a JSON object");
+  for (const auto& [key, value] : entries.items()) {
+    if (!value.is_string()) throw Error(fmt::format("the metadata have no text at {}", in_quotes(key)));
+  }
+  return entries;
+}
+
 struct HeaderTensor {
   std::string name;
   DType dtype = DType::float32;
   std::vector<std::int64_t> shape = {};
   std::uint64_t begin = 0;  ///< of the data, from the end of the header
   std::uint64_t end = 0;
+
+  [[noreturn]] void refuse(std::string_view sentence) const {
+    throw Error(fmt::format("the tensor {} {}", in_quotes(name), sentence));
+  }
 };
 
-struct Header {
-  std::vector<HeaderTensor> tensors;
-  std::map<std::string, std::string> metadata;
-};
-
-using nlohmann::json;
-
-/// Receives the JSON piece by piece, so that neither depth nor duplicate names escape it and nothing is
-/// stored that is not wanted. Each event is allowed in one or two places and refused everywhere else.
-class HeaderEvents final : public nlohmann::json_sax<json> {
- public:
-  Header header;
-
-  bool start_object(std::size_t /*elements*/) override {
-    if (place_ == Place::outside) {
-      place_ = Place::top;
-    } else if (place_ == Place::top) {
-      place_ = key_ == "__metadata__" ? Place::metadata : Place::tensor;
-      has_dtype_ = has_shape_ = has_offsets_ = false;
-      if (place_ == Place::tensor) header.tensors.push_back({.name = key_});
-    } else {
-      refuse("an object");
-    }
-    return true;
-  }
-
-  bool end_object() override {
-    if (place_ == Place::tensor && !(has_dtype_ && has_shape_ && has_offsets_)) {
-      throw Error(
-          fmt::format("the header lacks dtype, shape or data_offsets for {}", in_quotes(current().name)));
-    }
-    place_ = place_ == Place::top ? Place::outside : Place::top;
-    return true;
-  }
-
-  bool key(std::string& text) override {
-    if (place_ == Place::top && !names_.insert(text).second) {
-      throw Error(fmt::format("the header names {} twice", in_quotes(text)));
-    }
-    if (place_ == Place::metadata && header.metadata.contains(text)) {
-      throw Error(fmt::format("the metadata name {} twice", in_quotes(text)));
-    }
-    key_ = std::move(text);
-    return true;
-  }
-
-  bool string(std::string& text) override {
-    if (place_ == Place::metadata) {
-      header.metadata.emplace(key_, std::move(text));
-    } else if (place_ == Place::tensor && key_ == "dtype") {
-      once(has_dtype_);
-      const auto dtype = from_safetensors_name(text);
-      if (!dtype)
-        throw Error(fmt::format("the element type {} of {} is not supported", in_quotes(text),
-                                in_quotes(current().name)));
-      current().dtype = *dtype;
-    } else {
-      refuse("a string");
-    }
-    return true;
-  }
-
-  bool start_array(std::size_t /*elements*/) override {
-    if (place_ == Place::tensor && key_ == "shape") {
-      once(has_shape_);
-      place_ = Place::shape;
-    } else if (place_ == Place::tensor && key_ == "data_offsets") {
-      once(has_offsets_);
-      place_ = Place::offsets;
-      offsets_seen_ = 0;
-    } else {
-      refuse("an array");
-    }
-    return true;
-  }
-
-  bool end_array() override {
-    if (place_ == Place::offsets && offsets_seen_ != 2) {
-      throw Error(fmt::format("the header gives {} other than two data_offsets", in_quotes(current().name)));
-    }
-    place_ = Place::tensor;
-    return true;
-  }
-
-  bool number_unsigned(json::number_unsigned_t value) override {
-    if (place_ == Place::shape) {
-      if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-        refuse("too large a size");
-      if (current().shape.size() == kMostDimensions)
-        throw Error(fmt::format("the tensor {} has too many dimensions", in_quotes(current().name)));
-      current().shape.push_back(static_cast<std::int64_t>(value));
-    } else if (place_ == Place::offsets && offsets_seen_ < 2) {
-      (offsets_seen_++ == 0 ? current().begin : current().end) = value;
-    } else {
-      refuse("a number");
-    }
-    return true;
-  }
-
-  bool number_integer(json::number_integer_t /*value*/) override { return refuse("a negative number"); }
-  bool number_float(json::number_float_t /*value*/, const std::string& /*text*/) override {
-    return refuse("a number that is not whole or too large");
-  }
-  bool null() override { return refuse("null"); }
-  bool boolean(bool /*value*/) override { return refuse("a truth value"); }
-  bool binary(json::binary_t& /*value*/) override { return refuse("binary data"); }
-  bool parse_error(std::size_t position, const std::string& /*token*/,
-                   const json::exception& /*why*/) override {
-    throw Error(fmt::format("the header is not valid JSON at its byte {}", position));
-  }
-
- private:
-  enum class Place { outside, top, tensor, shape, offsets, metadata };
-
-  HeaderTensor& current() { return header.tensors.back(); }
-
-  [[noreturn]] bool refuse(std::string_view what) const {
-    const bool of_tensor = place_ != Place::top && !header.tensors.empty();
-    throw Error(fmt::format("the header has {} at {}{}", what, key_.empty() ? "its start" : in_quotes(key_),
-                            of_tensor ? fmt::format(" of {}", in_quotes(header.tensors.back().name)) : ""));
-  }
-
-  void once(bool& seen) const {
-    if (seen)
-      throw Error(
-          fmt::format("the header gives {} of {} twice", key_, in_quotes(header.tensors.back().name)));
-    seen = true;
-  }
-
-  Place place_ = Place::outside;
-  std::string key_;
-  std::set<std::string> names_;
-  bool has_dtype_ = false;
-  bool has_shape_ = false;
-  bool has_offsets_ = false;
-  int offsets_seen_ = 0;
-};
-
-/// Accepts what the format describes and nothing more. The offsets are as the file gives them, not checked.
-Header parse_header(std::string_view text) {
-  HeaderEvents events;
-  json::sax_parse(text.begin(), text.end(), &events);
-  return std::move(events.header);
-}
-
-/// With its quotes.
-std::string json_string(std::string_view text) {
-  try {
-    return json(text).dump();
-  } catch (const json::exception&) {
-    throw Error(fmt::format("the name {} is not valid UTF-8", in_quotes(text)));
-  }
-}
-
-/// The format's own limit.
-constexpr std::uint64_t kLongestHeader = 100'000'000;
-
-/// The tensors, in the order of their data, must lie end to end from the first byte to the last.
-void check_layout(const Header& header, std::uint64_t data_size) {
-  std::vector<const HeaderTensor*> order;
-  order.reserve(header.tensors.size());
-  for (const auto& tensor : header.tensors) order.push_back(&tensor);
-  std::sort(order.begin(), order.end(), [](const HeaderTensor* a, const HeaderTensor* b) {
-    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
-  });
-  std::uint64_t position = 0;
-  for (const auto* tensor : order) {
-    const auto refuse = [&](std::string_view sentence) {
-      throw Error(fmt::format("the tensor {} {}", in_quotes(tensor->name), sentence));
-    };
-    if (tensor->end < tensor->begin) refuse("ends before it begins");
-    if (tensor->end > data_size) refuse("reaches past the end of the file");
-    if (tensor->begin < position) refuse("overlaps another tensor");
-    if (tensor->begin > position) refuse("has unused bytes before it");
-    if (byte_count(tensor->shape, tensor->dtype) != tensor->end - tensor->begin)
-      refuse("has a shape that does not fit its bytes");
-    position = tensor->end;
-  }
-  if (position != data_size) throw Error("there are unused bytes after the last tensor");
-}
-
-void check_writable(const Tensor& tensor) {
-  if (tensor.name == "__metadata__")
-    throw Error("a tensor cannot be called '__metadata__' in a safetensors file");
-  if (tensor.shape.size() > kMostDimensions ||
-      byte_count(tensor.shape, tensor.dtype) != tensor.bytes.size()) {
-    throw Error(fmt::format("the tensor {} has a shape that does not fit its bytes", in_quotes(tensor.name)));
-  }
+/// What the format describes and nothing more. The offsets are as the file gives them, not checked.
+HeaderTensor tensor_in(const std::string& name, const json& entry) {
+  HeaderTensor tensor{.name = name};
+  const auto field = [&](const char* key) -> const json& {
+    if (!entry.is_object() || entry.size() != 3 || !entry.contains(key))
+      tensor.refuse("needs dtype, shape and data_offsets, and nothing else");
+    return entry.at(key);
+  };
+  const auto numbers = [&](const char* key) {
+    const auto& list = field(key);
+    if (!list.is_array() || !std::ranges::all_of(list, &json::is_number_unsigned))
+      tensor.refuse(fmt::format("needs a list of whole numbers, none negative, as its {}", key));
+    return list.get<std::vector<std::uint64_t>>();
+  };
+  const auto& type = field("dtype");
+  const auto dtype = type.is_string() ? from_safetensors_name(type.get<std::string>()) : std::nullopt;
+  if (!dtype) tensor.refuse(fmt::format("has the element type {}, which is not supported", type.dump()));
+  tensor.dtype = *dtype;
+  const auto shape = numbers("shape");
+  if (shape.size() > kMostDimensions) tensor.refuse("has too many dimensions");
+  tensor.shape.assign(shape.begin(), shape.end());
+  const auto offsets = numbers("data_offsets");
+  if (offsets.size() != 2) tensor.refuse("has other than two data_offsets");
+  tensor.begin = offsets[0];
+  tensor.end = offsets[1];
+  return tensor;
 }
 
 /// The JSON, without the spaces that fill it up to a multiple of eight.
 std::string header_of(const std::vector<const Tensor*>& tensors,
                       const std::map<std::string, std::string>& metadata) {
-  std::vector<std::string> entries;
-  if (!metadata.empty()) {
-    std::vector<std::string> pairs;
-    for (const auto& [key, value] : metadata)
-      pairs.push_back(fmt::format("{}:{}", json_string(key), json_string(value)));
-    entries.push_back(fmt::format(R"("__metadata__":{{{}}})", fmt::join(pairs, ",")));
-  }
+  auto header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header[kMetadata] = metadata;
   std::size_t begin = 0;
   for (const auto* tensor : tensors) {
     const auto end = begin + tensor->bytes.size();
-    entries.push_back(fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                                  json_string(tensor->name), safetensors_name(tensor->dtype),
-                                  fmt::join(tensor->shape, ","), begin, end));
+    header[tensor->name] = {
+        {"dtype", safetensors_name(tensor->dtype)}, {"shape", tensor->shape}, {"data_offsets", {begin, end}}};
     begin = end;
   }
-  return fmt::format("{{{}}}", fmt::join(entries, ","));
+  return header.dump();
 }
 
 }  // namespace
@@ -242,33 +112,44 @@ TensorFile read_safetensors(Bytes file) {
     throw Error(
         fmt::format("the file is cut short, or its header's length of {} bytes is wrong", header_size));
   }
-  auto header = parse_header(as_text(reader.take(header_size)));
+  const auto header = parse_header(as_text(reader.take(header_size)));
   const auto data = reader.take(reader.left());
-  check_layout(header, data.size());
 
   TensorFile result;
-  result.metadata = std::move(header.metadata);
-  result.tensors.reserve(header.tensors.size());
-  for (auto& tensor : header.tensors) {
-    result.tensors.push_back({std::move(tensor.name), tensor.dtype, std::move(tensor.shape),
-                              data.subspan(static_cast<std::size_t>(tensor.begin),
-                                           static_cast<std::size_t>(tensor.end - tensor.begin))});
+  std::vector<HeaderTensor> tensors;
+  for (const auto& [name, entry] : header.items()) {
+    if (name == kMetadata) {
+      result.metadata = metadata_in(entry);
+    } else {
+      tensors.push_back(tensor_in(name, entry));
+    }
   }
+  // They must lie end to end from the first byte to the last.
+  std::ranges::sort(tensors, {},
+                    [](const HeaderTensor& tensor) { return std::pair(tensor.begin, tensor.end); });
+  std::uint64_t position = 0;
+  for (auto& tensor : tensors) {
+    if (tensor.end < tensor.begin) tensor.refuse("ends before it begins");
+    if (tensor.end > data.size()) tensor.refuse("reaches past the end of the file");
+    if (tensor.begin < position) tensor.refuse("overlaps another tensor");
+    if (tensor.begin > position) tensor.refuse("has unused bytes before it");
+    const auto size = tensor.end - tensor.begin;
+    if (byte_count(tensor.shape, tensor.dtype) != size)
+      tensor.refuse("has a shape that does not fit its bytes");
+    position = tensor.end;
+    result.tensors.push_back(
+        {std::move(tensor.name), tensor.dtype, std::move(tensor.shape),
+         data.subspan(static_cast<std::size_t>(tensor.begin), static_cast<std::size_t>(size))});
+  }
+  if (position != data.size()) throw Error("there are unused bytes after the last tensor");
   return result;
 }
 
 std::vector<std::byte> write_safetensors(std::span<const Tensor> tensors,
                                          const std::map<std::string, std::string>& metadata) {
   std::vector<const Tensor*> order;
-  std::set<std::string_view> names;
-  for (const auto& tensor : tensors) {
-    check_writable(tensor);
-    if (!names.insert(tensor.name).second)
-      throw Error(fmt::format("two tensors are called {}", in_quotes(tensor.name)));
-    order.push_back(&tensor);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Tensor* a, const Tensor* b) { return size(a->dtype) > size(b->dtype); });
+  for (const auto& tensor : tensors) order.push_back(&tensor);
+  std::ranges::stable_sort(order, std::greater(), [](const Tensor* tensor) { return size(tensor->dtype); });
 
   auto header = header_of(order, metadata);
   header.append((8 - header.size() % 8) % 8, ' ');

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cstring>
 #include <limits>
+#include <memory>
 
+#include "base/file.h"
 #include "nn/weights/bytes.h"
 
 namespace sadam::weights {
@@ -44,17 +44,6 @@ std::optional<DType> find_dtype(std::string_view DTypeRow::*column, std::string_
   return std::nullopt;
 }
 
-template <typename Element, typename Convert>
-std::vector<float> convert_each(Bytes bytes, Convert convert) {
-  std::vector<float> result(bytes.size() / sizeof(Element));
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    Element element{};
-    std::memcpy(&element, bytes.data() + i * sizeof element, sizeof element);
-    result[i] = convert(element);
-  }
-  return result;
-}
-
 }  // namespace
 
 std::string_view name(DType dtype) { return row(dtype).name; }
@@ -80,37 +69,22 @@ std::optional<std::size_t> byte_count(std::span<const std::int64_t> shape, DType
   return bytes;
 }
 
-float float16_to_float32(std::uint16_t bits) {
-  const std::uint32_t sign = (bits & 0x8000U) << 16U;
-  const std::uint32_t exponent = (bits >> 10U) & 0x1fU;
-  const std::uint32_t fraction = bits & 0x3ffU;
-  if (exponent == 0) {
-    // Zero or subnormal: fraction · 2⁻²⁴, exact in float32.
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
-  }
-  // The exponent's bias is 15 here and 127 there; all ones stay all ones.
-  const std::uint32_t widened = exponent == 0x1fU ? 0xffU : exponent + (127U - 15U);
-  return std::bit_cast<float>(sign | (widened << 23U) | (fraction << 13U));
+TensorFile read_weights(Bytes file) {
+  constexpr std::size_t kLengthSize = 8;  // of a safetensors header
+  if (file.empty()) throw Error("the file is empty");
+  if (looks_like_pth(file)) return read_pth(file);
+  if (file.size() > kLengthSize && file[kLengthSize] == std::byte{'{'}) return read_safetensors(file);
+  throw Error("the file is neither safetensors nor a .pth file of torch.save");
 }
 
-float bfloat16_to_float32(std::uint16_t bits) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
-}
-
-std::vector<float> to_float32(const Tensor& tensor) {
-  switch (tensor.dtype) {
-    case DType::float16:
-      return convert_each<std::uint16_t>(tensor.bytes, float16_to_float32);
-    case DType::bfloat16:
-      return convert_each<std::uint16_t>(tensor.bytes, bfloat16_to_float32);
-    case DType::float32:
-      return convert_each<float>(tensor.bytes, [](float value) { return value; });
-    case DType::float64:
-      return convert_each<double>(tensor.bytes, [](double value) { return static_cast<float>(value); });
-    default:
-      throw Error(fmt::format("the tensor {} holds {}, which is not a floating-point type",
-                              in_quotes(tensor.name), name(tensor.dtype)));
+TensorFile read_weights(const std::filesystem::path& path) {
+  const auto bytes = std::make_shared<const std::vector<std::byte>>(base::read_file(path));
+  try {
+    auto file = read_weights(Bytes(*bytes));
+    file.owned.push_back(bytes);
+    return file;
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", path.string(), error.what()));
   }
 }
 

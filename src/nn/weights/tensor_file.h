@@ -53,7 +53,7 @@ struct Tensor {
 };
 
 struct TensorFile {
-  std::vector<Tensor> tensors;                  ///< in the file's order; no name occurs twice
+  std::vector<Tensor> tensors;  ///< in the order of a .pth's dict, or of their bytes; no name twice
   std::map<std::string, std::string> metadata;  ///< safetensors' `__metadata__`; empty for .pth
 
   /// What `Tensor::bytes` points into where that is not the caller's buffer: the records of a zip archive,
@@ -67,15 +67,6 @@ std::optional<std::size_t> byte_count(std::span<const std::int64_t> shape, DType
 /// More dimensions than this are refused, as torch does.
 inline constexpr std::size_t kMostDimensions = 64;
 
-/// Both are exact: every value of the narrow type, subnormals and infinities included, is a float32. A NaN
-/// stays one and keeps its sign and payload.
-float float16_to_float32(std::uint16_t bits);
-float bfloat16_to_float32(std::uint16_t bits);
-
-/// The elements of a float16, bfloat16, float32 or float64 tensor; the last is rounded to nearest. Any other
-/// type is refused: it holds counts, not weights.
-std::vector<float> to_float32(const Tensor& tensor);
-
 // ---- the formats ------------------------------------------------------------------------------------------
 
 /// A safetensors file: eight bytes of header length, a JSON header, then the elements of all tensors, without
@@ -84,8 +75,7 @@ std::vector<float> to_float32(const Tensor& tensor);
 TensorFile read_safetensors(std::span<const std::byte> file);
 
 /// The bytes of a safetensors file. Wider elements are laid out first, so that all are aligned; otherwise the
-/// order is kept. Throws an Error for a name that is used twice or is not UTF-8, and for bytes that do not
-/// fit the shape.
+/// order is kept. Names are in UTF-8, none twice, and none is "__metadata__".
 std::vector<std::byte> write_safetensors(std::span<const Tensor> tensors,
                                          const std::map<std::string, std::string>& metadata = {});
 

@@ -172,15 +172,5 @@ TEST_F(Fetch, SaysWhereItCouldNotConnect) {
   EXPECT_TRUE(says(refusal([&] { fetch(entry, options); }), url));
 }
 
-TEST_F(Fetch, ContinuesWithoutAChecksumOnlyIfTheVersionIsKnown) {
-  serve({{}});
-  server->set_etag("");
-  entry.checksum.hex.clear();
-  write_text(folder / "set.tgz.part", "whatever");
-  fetch(entry, options);
-  EXPECT_EQ(ranges(), (std::vector<std::string>{""}));
-  EXPECT_EQ(text_of_file(folder / "set/data.bin"), data);
-}
-
 }  // namespace
 }  // namespace sadam::data

@@ -1,10 +1,9 @@
-#include "data/fetch/unpack.h"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <csignal>
 
+#include "data/fetch/fetch.h"
 #include "data/fetch/support.h"
 
 namespace sadam::data {

@@ -19,6 +19,7 @@ using testing::bytes_of;
 using testing::call;
 using testing::counting;
 using testing::elements;
+using testing::elements_of;
 using testing::empty_ordered_dict;
 using testing::global;
 using testing::integer;
@@ -43,13 +44,14 @@ std::string fixture(const std::string& name) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+template <typename Element = float>
 void expect_tensor(const TensorFile& file, const std::string& name, const Shape& shape,
-                   const Floats& values) {
+                   const std::vector<Element>& values) {
   SCOPED_TRACE(name);
   const auto* const tensor = find(file, name);
   ASSERT_NE(tensor, nullptr);
   EXPECT_EQ(tensor->shape, shape);
-  EXPECT_EQ(to_float32(*tensor), values);
+  EXPECT_EQ(elements_of<Element>(*tensor), values);
 }
 
 class Pth : public ::testing::TestWithParam<const char*> {
@@ -82,11 +84,11 @@ TEST_P(Pth, EveryTypeAndViewOfTorchIsRead) {
   const auto bytes = fixture("plain_dict_" + std::string(GetParam()) + ".pth");
   const auto file = read_pth(bytes_of(bytes));
   EXPECT_EQ(file.tensors.size(), 8U);
-  expect_tensor(file, "half", {3}, {1, -2, 65504});
+  expect_tensor<std::uint16_t>(file, "half", {3}, {0x3c00, 0xc000, 0x7bff});
   EXPECT_EQ(find(file, "half")->dtype, DType::float16);
-  expect_tensor(file, "brain", {2}, {1, -3.5F});
+  expect_tensor<std::uint16_t>(file, "brain", {2}, {0x3f80, 0xc060});
   EXPECT_EQ(find(file, "brain")->dtype, DType::bfloat16);
-  expect_tensor(file, "double", {1}, {0.1F});
+  expect_tensor<double>(file, "double", {1}, {0.1});
   EXPECT_EQ(find(file, "double")->dtype, DType::float64);
   expect_tensor(file, "scalar", {}, {3.25F});
   expect_tensor(file, "empty", {0, 3}, {});

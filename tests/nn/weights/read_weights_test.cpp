@@ -36,7 +36,7 @@ TEST_F(ReadWeights, TheFormatIsToldByContent) {
     const auto copy = file;
     file = {};  // what was read lives on in the copy
     ASSERT_EQ(copy.tensors.size(), 1U);
-    EXPECT_EQ(to_float32(copy.tensors[0]), values);
+    EXPECT_EQ(testing::elements_of<float>(copy.tensors[0]), values);
   }
 }
 

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <sadam/error.h>
 #include "nn/weights/pth_builder.h"
+#include "nn/weights/tensor_file.h"
 #include "support/refusal.h"
 
 #ifdef SADAM_HAVE_ARCHIVE
@@ -21,6 +23,15 @@ namespace sadam::weights::testing {
 
 using sadam::testing::refusal;
 using sadam::testing::says;
+
+/// The elements of a tensor, which must be of this type.
+template <typename Element>
+std::vector<Element> elements_of(const Tensor& tensor) {
+  EXPECT_EQ(size(tensor.dtype), sizeof(Element));
+  std::vector<Element> result(tensor.bytes.size() / sizeof(Element));
+  std::ranges::copy(tensor.bytes, std::as_writable_bytes(std::span(result)).begin());
+  return result;
+}
 
 /// Every proper prefix of a valid file, each in a buffer of its own, so that a sanitizer sees a read past the
 /// end.

@@ -12,6 +12,7 @@ namespace {
 
 using testing::bytes_of;
 using testing::elements;
+using testing::elements_of;
 using testing::little_endian;
 using testing::refusal;
 using testing::says;
@@ -34,13 +35,13 @@ TEST(Safetensors, KnownBytesAreRead) {
   const auto bytes = safetensors(two_tensors, two_tensors_data);
   const auto file = read_safetensors(bytes_of(bytes));
   ASSERT_EQ(file.tensors.size(), 2U);
-  EXPECT_EQ(file.tensors[0].name, "a");
-  EXPECT_EQ(file.tensors[0].shape, std::vector<std::int64_t>{3});
-  EXPECT_EQ(to_float32(file.tensors[0]), (std::vector<float>{1, -2, 65504}));
-  ASSERT_NE(find(file, "b"), nullptr);
-  EXPECT_TRUE(find(file, "b")->shape.empty());
-  EXPECT_EQ(to_float32(*find(file, "b")), std::vector<float>{2.5F});
-  EXPECT_EQ(find(file, "c"), nullptr);
+  EXPECT_EQ(file.tensors[0].name, "b");
+  EXPECT_TRUE(file.tensors[0].shape.empty());
+  EXPECT_EQ(elements_of<float>(file.tensors[0]), std::vector<float>{2.5F});
+  EXPECT_EQ(file.tensors[1].name, "a");
+  EXPECT_EQ(file.tensors[1].shape, std::vector<std::int64_t>{3});
+  EXPECT_EQ(elements_of<std::uint16_t>(file.tensors[1]),
+            (std::vector<std::uint16_t>{0x3c00, 0xc000, 0x7bff}));
 }
 
 TEST(Safetensors, WhatIsWrittenIsReadBack) {
@@ -102,24 +103,26 @@ TEST(Safetensors, DataThatLiesWrongIsRefused) {
 }
 
 TEST(Safetensors, HeadersThatAreNotOfTheFormatAreRefused) {
+  EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "1234"),
+                   "none negative, as its shape"));
   EXPECT_TRUE(
-      says(refused(R"({"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "1234"), "negative"));
-  EXPECT_TRUE(
-      says(refused(R"({"w":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})", "1234"), "not whole"));
-  EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,4]}})"),
-                   "too large"));
+      says(refused(R"({"w":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})", "1234"), "whole numbers"));
+  EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,0]}})"),
+                   "does not fit"));
   EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F8_E4M3","shape":[0],"data_offsets":[0,0]}})"),
-                   "'F8_E4M3' of 'w' is not supported"));
-  EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","shape":[0]}})"), "lacks"));
-  EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","dtype":"F32"}})"), "dtype of 'w' twice"));
+                   "'w' has the element type \"F8_E4M3\", which is not supported"));
+  EXPECT_TRUE(
+      says(refused(R"({"w":{"dtype":"F32","shape":[0]}})"), "'w' needs dtype, shape and data_offsets"));
+  EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","dtype":"F32"}})"), "'dtype' twice"));
   EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","shape":[0],"data_offsets":[0]}})"), "two data_offsets"));
-  EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0,0]}})"), "a number"));
-  EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","extra":{}}})"), "an object at 'extra'"));
-  EXPECT_TRUE(says(refused(R"({"__metadata__":{"a":1}})"), "a number at 'a'"));
+  EXPECT_TRUE(
+      says(refused(R"({"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0,0]}})"), "two data_offsets"));
+  EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","extra":{}}})"), "nothing else"));
+  EXPECT_TRUE(says(refused(R"({"__metadata__":{"a":1}})"), "no text at 'a'"));
   EXPECT_TRUE(says(refused(R"({"__metadata__":{"a":"1","a":"2"}})"), "twice"));
-  EXPECT_TRUE(says(refused(R"({"w":null})"), "null"));
-  EXPECT_TRUE(says(refused("[]"), "an array at its start"));
-  EXPECT_TRUE(says(refused(R"({"w":)" + std::string(100'000, '[')), "an array"));
+  EXPECT_TRUE(says(refused(R"({"w":null})"), "'w' needs dtype"));
+  EXPECT_TRUE(says(refused("[]"), "not a JSON object"));
+  EXPECT_TRUE(says(refused(R"({"w":)" + std::string(100'000, '[')), "nested too deeply"));
   EXPECT_TRUE(says(refused("{} x"), "not valid JSON"));
   std::string many_dimensions = "1";
   for (int i = 0; i < 64; ++i) many_dimensions += ",1";
@@ -131,18 +134,6 @@ TEST(Safetensors, HeadersThatAreNotOfTheFormatAreRefused) {
 TEST(Safetensors, ANameIsUsedOnce) {
   const std::string tensor = R"("w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
   EXPECT_EQ(refused("{" + tensor + "," + tensor + "}"), "the header names 'w' twice");
-  const std::vector<Tensor> twice(2, {"w", DType::float32, {0}, {}});
-  EXPECT_EQ(refusal([&] { write_safetensors(twice); }), "two tensors are called 'w'");
-}
-
-TEST(Safetensors, WhatCannotBeReadBackIsNotWritten) {
-  const auto refuse = [](const Tensor& tensor) {
-    return refusal([&] { write_safetensors(std::span(&tensor, 1)); });
-  };
-  EXPECT_TRUE(says(refuse({"w", DType::float32, {1}, {}}), "does not fit"));
-  EXPECT_TRUE(says(refuse({"w", DType::float32, {-1}, {}}), "does not fit"));
-  EXPECT_TRUE(says(refuse({"__metadata__", DType::float32, {0}, {}}), "cannot be called"));
-  EXPECT_TRUE(says(refuse({"\xff", DType::float32, {0}, {}}), "'\\xff' is not valid UTF-8"));
 }
 
 }  // namespace
