@@ -25,12 +25,7 @@ std::vector<std::uint8_t> joined(const std::vector<std::vector<std::uint8_t>>& r
 }
 
 std::string refusal(const std::vector<std::uint8_t>& bytes, Cifar kind) {
-  try {
-    read_cifar(bytes, kind);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return sadam::testing::refusal([&] { read_cifar(bytes, kind); });
 }
 
 TEST(Cifar, TenHasOneLabel) {
