@@ -3,6 +3,8 @@
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 
+#include "support/starter.h"
+
 namespace {
 
 class SeedsEachTest : public testing::EmptyTestEventListener {
@@ -12,6 +14,7 @@ class SeedsEachTest : public testing::EmptyTestEventListener {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sadam::testing::start_others_if_asked();
   testing::InitGoogleTest(&argc, argv);
   testing::UnitTest::GetInstance()->listeners().Append(
       new SeedsEachTest);  // NOLINT: GoogleTest takes ownership

@@ -56,7 +56,8 @@ TEST_F(EvalWeights, OptionsWinOverTheRecipeInTheFile) {
 }
 
 TEST_F(EvalWeights, TheRecipeInTheFileCanBePassedOver) {
-  const auto ended = run_program({"eval", "--weights", weights(), "--ignore-recipe"});
+  const auto ended = run_program({"eval", "--weights", weights(), "--ignore-recipe", "--set",
+                                  "data.train_images=20", "--set", "data.test_images=20"});
   EXPECT_EQ(ended.status, 1);  // the default has ten classes
   EXPECT_NE(ended.err.find("fc.weight: file 100"), std::string::npos) << ended.err;
   EXPECT_EQ(ended.err.find("Model and data"), std::string::npos) << ended.err;
@@ -78,6 +79,7 @@ TEST_F(EvalWeights, WeightsThatAreNotFiniteAreNoResult) {
   // Nor is there anything to begin with.
   const auto root = folder_->path() / "none";
   const auto trained = run_program({"train", "--root", root.string(), "--set", "data.name=synthetic100",
+                                    "--set", "data.train_images=100", "--set", "data.test_images=100",
                                     "--set", "model.weights=" + damaged});
   EXPECT_EQ(trained.status, 1);
   EXPECT_TRUE(says(trained.err, "nan.safetensors holds numbers that are not finite in fc.bias"));

@@ -23,7 +23,7 @@ class OnGpu : public ::testing::Test {
   std::string root() const { return folder_.path().string(); }
   Arguments train(const std::string& name, const Arguments& more) const {
     Arguments arguments = {"train", "--root", root(), "--name", name, "--device", "cuda"};
-    const auto fields = small_run();
+    const auto fields = small_run(320);
     arguments.insert(arguments.end(), fields.begin(), fields.end());
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;

@@ -21,11 +21,7 @@ class LandscapeCommand : public ::testing::Test {
   void expect_refused(const Arguments& more, int status, const std::string& part) const {
     auto arguments = more;
     arguments.insert(arguments.end(), {"-o", path("refused.svg")});
-    const auto ended = landscape(arguments);
-    EXPECT_EQ(ended.status, status) << ended.err;
-    EXPECT_NE(ended.err.find(part), std::string::npos) << ended.err;
-    EXPECT_EQ(count_of(ended.err, "\n"), 1U) << ended.err;
-    EXPECT_EQ(ended.out, "");
+    cli::expect_refused(landscape(arguments), status, {part});
     EXPECT_FALSE(std::filesystem::exists(path("refused.svg")));
   }
 

@@ -6,12 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
-#include <thread>
 
 #ifdef SADAM_CLI_BY_FORK
 #include "cli/command.h"
@@ -95,6 +95,14 @@ std::string Background::in_proc(const std::string& file) const {
 
 Ended run_program(const Arguments& arguments) { return Background(arguments).wait(); }
 
+void expect_refused(const Ended& ended, int status, const std::vector<std::string>& parts) {
+  EXPECT_EQ(ended.status, status) << ended.err;
+  EXPECT_EQ(ended.out, "");
+  EXPECT_TRUE(ended.err.starts_with("sadam: ")) << ended.err;
+  EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+  for (const auto& part : parts) EXPECT_TRUE(says(ended.err, part));
+}
+
 Ended execute_program(const Arguments& arguments) {
   return Background(arguments, Background::Start::by_exec).wait();
 }
@@ -111,15 +119,21 @@ void damage_checkpoints(const std::filesystem::path& run) {
     if (entry.path().extension() == ".pt") std::ofstream(entry.path()) << "not a checkpoint";
 }
 
-Arguments small_run() {
-  return {"--set", "data.name=synthetic10",    "--set",  "data.train_images=320",
+std::vector<int> children_of(int process) {
+  const auto id = std::to_string(process);
+  std::ifstream list("/proc/" + id + "/task/" + id + "/children");
+  return {std::istream_iterator<int>(list), {}};
+}
+
+Arguments small_run(int images) {
+  return {"--set", "data.name=synthetic10",    "--set",  "data.train_images=" + std::to_string(images),
           "--set", "data.test_images=50",      "--set",  "train.batch=16",
           "--set", "train.epochs=2",           "--set",  "train.threads=1",
           "--set", "train.checkpoint_every=3", "--quiet"};
 }
 
 std::string small_table() {
-  return "[data]\nname = 'synthetic10'\ntrain_images = 160\ntest_images = 50\n"
+  return "[data]\nname = 'synthetic10'\ntrain_images = 96\ntest_images = 50\n"
          "[train]\nepochs = 1\nbatch = 16\nthreads = 1\n"
          "[table]\ntitle = 'small'\nseeds = [1]\nbaseline = 'adamw'\n"
          "[[table.column]]\nkey = 'c'\ntitle = 'built-in data'\n"

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace sadam::cli {
@@ -26,6 +27,9 @@ using Arguments = std::vector<std::string>;
 
 /// Runs it to its end.
 Ended run_program(const Arguments& arguments);
+
+/// That it ended with this status, and said one sentence, with these parts, and nothing else.
+void expect_refused(const Ended& ended, int status, const std::vector<std::string>& parts);
 
 /// The same, by executing the file that SADAM_PROGRAM names.
 Ended execute_program(const Arguments& arguments);
@@ -67,8 +71,22 @@ class Background {
 /// Makes a run one that cannot go on.
 void damage_checkpoints(const std::filesystem::path& run);
 
-/// A small run that takes a second or two: `--set` arguments.
-Arguments small_run();
+/// The processes that another one has started.
+std::vector<int> children_of(int process);
+
+/// Whether it comes to that within so many seconds.
+template <class Question>
+bool comes_true(const Question& question, int seconds = 20) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (!question()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+/// Two epochs of 16 images a step, quiet: `--set` arguments. 320 images take a second or two.
+Arguments small_run(int images = 96);
 
 /// A table of such runs, S-Adam and AdamW, for `reproduce`.
 std::string small_table();

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -31,7 +32,7 @@ std::vector<nlohmann::json> events_in(const std::filesystem::path& run) {
 
 Arguments begin(const std::filesystem::path& root, const std::string& name) {
   Arguments arguments = {"train", "--root", root.string(), "--name", name};
-  const auto fields = small_run();
+  const auto fields = small_run(320);
   arguments.insert(arguments.end(), fields.begin(), fields.end());
   return arguments;
 }
@@ -41,7 +42,7 @@ Arguments resume(const std::filesystem::path& run) { return {"train", "--resume"
 // Of the last epoch, and of the best.
 std::string weights_of(const std::filesystem::path& run, bool best = false) {
   const auto file = run / (best ? "best.safetensors" : "weights.safetensors");
-  Arguments arguments = {"export", run.string(), file.string()};
+  Arguments arguments = {"export", run.string(), file.string(), "--force"};
   if (best) arguments.emplace_back("--best");
   const auto ended = run_program(arguments);
   EXPECT_EQ(ended.status, 0) << ended.err;
@@ -50,9 +51,15 @@ std::string weights_of(const std::filesystem::path& run, bool best = false) {
 
 class Resume : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto ended = run_program(begin(folder_.path(), "whole"));
-    ASSERT_EQ(ended.status, 0) << ended.err;
+  static void SetUpTestSuite() { shared_ = std::make_unique<TemporaryFolder>(); }
+  static void TearDownTestSuite() { shared_.reset(); }
+
+  // A run that nothing happened to.
+  static std::filesystem::path whole() {
+    if (const auto run = shared_->path() / "whole"; std::filesystem::exists(run)) return run;
+    const auto ended = run_program(begin(shared_->path(), "whole"));
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return shared_->path() / "whole";
   }
   // Ends a run with a signal, several times, each time at another moment after it has begun to write events;
   // then lets it go to its end.
@@ -81,11 +88,12 @@ class Resume : public ::testing::Test {
     EXPECT_GE(in_the_middle, 1) << "the run was over before it could be ended";
     const auto ended = run_program(resume(run));
     ASSERT_EQ(ended.status, 0) << ended.err;
-    EXPECT_EQ(events_in(run), events_in(folder_.path() / "whole"));
-    EXPECT_EQ(weights_of(run), weights_of(folder_.path() / "whole"));
-    EXPECT_EQ(weights_of(run, true), weights_of(folder_.path() / "whole", true));
+    EXPECT_EQ(events_in(run), events_in(whole()));
+    EXPECT_EQ(weights_of(run), weights_of(whole()));
+    EXPECT_EQ(weights_of(run, true), weights_of(whole(), true));
   }
 
+  static inline std::unique_ptr<TemporaryFolder> shared_;
   TemporaryFolder folder_;
 };
 

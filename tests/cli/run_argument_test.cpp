@@ -6,7 +6,6 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "cli/program.h"
 #include "support/temporary_folder.h"
@@ -36,13 +35,6 @@ class RunArgumentTest : public ::testing::Test {
   static inline std::unique_ptr<TemporaryFolder> folder_;
 };
 
-void expect_one_sentence(const Ended& ended, int status, const std::string& words) {
-  EXPECT_EQ(ended.status, status) << ended.err;
-  EXPECT_EQ(ended.err.substr(0, 7), "sadam: ") << ended.err;
-  EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
-  EXPECT_NE(ended.err.find(words), std::string::npos) << words << " in: " << ended.err;
-}
-
 TEST_F(RunArgumentTest, ANameBelowTheRootIsAsGoodAsAFolder) {
   const auto by_folder = run_program({"eval", path("runs/first")});
   const auto by_name = run_program({"eval", "first", "--root", path("runs")});
@@ -59,9 +51,9 @@ TEST_F(RunArgumentTest, ANameBelowTheRootIsAsGoodAsAFolder) {
   for (Arguments arguments :
        {Arguments{"eval", "first"}, {"export", "first", path("x")}, {"train", "--resume", "first"}}) {
     arguments.insert(arguments.end(), elsewhere.begin(), elsewhere.end());
-    expect_one_sentence(run_program(arguments), 2, "there is no run 'first'");
+    expect_refused(run_program(arguments), 2, {"there is no run 'first'"});
   }
-  expect_one_sentence(run_program({"eval", "frist", "--root", path("runs")}), 2, "did you mean 'first'?");
+  expect_refused(run_program({"eval", "frist", "--root", path("runs")}), 2, {"did you mean 'first'?"});
 }
 
 TEST_F(RunArgumentTest, AFileDoesNotHideTheRunOfItsName) {
@@ -72,20 +64,20 @@ TEST_F(RunArgumentTest, AFileDoesNotHideTheRunOfItsName) {
   std::ofstream(name) << "of no interest";
   const auto ended = run_program({"eval", name, "--root", path("other")});
   EXPECT_EQ(ended.status, 0) << ended.err;
-  expect_one_sentence(run_program({"eval", name, "--root", path("runs")}), 2, "give it with --weights");
+  expect_refused(run_program({"eval", name, "--root", path("runs")}), 2, {"give it with --weights"});
   std::filesystem::remove(name);
 }
 
 TEST_F(RunArgumentTest, AFileOfARunIsAnsweredWithItsFolder) {
   const auto file = path("runs/first/checkpoint.pt");
-  expect_one_sentence(run_program({"eval", file}), 2,
-                      file + " is a file of the run " + path("runs/first") + ": give that folder.");
-  expect_one_sentence(run_program({"eval", "--weights", file}), 2, "'sadam eval " + path("runs/first") + "'");
+  expect_refused(run_program({"eval", file}), 2,
+                 {file + " is a file of the run " + path("runs/first") + ": give that folder."});
+  expect_refused(run_program({"eval", "--weights", file}), 2, {"'sadam eval " + path("runs/first") + "'"});
 }
 
 TEST_F(RunArgumentTest, ARunStaysBelowItsRoot) {
   for (const std::string name : {"..", "../a", ".hidden", "-x", "a\033b"})
-    expect_one_sentence(run_program(train(name)), 2, "--name '");
+    expect_refused(run_program(train(name)), 2, {"--name '"});
   for (const auto& entry : std::filesystem::directory_iterator(path("runs")))
     EXPECT_TRUE(entry.path().filename() == "first" || entry.path().filename() == "diverged") << entry.path();
   EXPECT_FALSE(std::filesystem::exists(path("a")));
@@ -98,10 +90,10 @@ TEST_F(RunArgumentTest, AFinishedRunSaysThatItIsAndWhatToDo) {
 }
 
 TEST_F(RunArgumentTest, EvaluationSaysHowFarTheCheckpointHadCome) {
-  EXPECT_NE(run_program({"eval", path("runs/first")}).out.find("after step 40 (epoch 2 of 2 done)"),
+  EXPECT_NE(run_program({"eval", path("runs/first")}).out.find("after step 12 (epoch 2 of 2 done)"),
             std::string::npos);
   const auto json = nlohmann::json::parse(run_program({"eval", path("runs/first"), "--json"}).out);
-  EXPECT_EQ(json.at("step"), 40);
+  EXPECT_EQ(json.at("step"), 12);
   EXPECT_EQ(json.at("epoch"), 2);
 }
 
@@ -141,8 +133,8 @@ TEST_F(RunArgumentTest, ARunIsExtendedOnTheCommandLineAndNothingElseOfItIsChange
                                 {"--device", "cpu"},
                                 {"--name", "other"},
                                 {"recipe.toml"}})
-    expect_one_sentence(resume(more), 2, "every --set but those of train.epochs");
-  expect_one_sentence(resume({"--set", "train.epochs=0"}), 2, "train.epochs is 0");
+    expect_refused(resume(more), 2, {"every --set but those of train.epochs"});
+  expect_refused(resume({"--set", "train.epochs=0"}), 2, {"train.epochs is 0"});
   const auto extended = resume({"--set", "train.epochs=2"});
   EXPECT_EQ(extended.status, 0) << extended.err;
   const auto weights = [&](const std::string& name) {
@@ -151,7 +143,7 @@ TEST_F(RunArgumentTest, ARunIsExtendedOnTheCommandLineAndNothingElseOfItIsChange
     return text_of_file(file);
   };
   EXPECT_EQ(weights("longer"), weights("first"));
-  expect_one_sentence(resume({"--set", "train.epochs=1"}), 2, "2 epochs are begun");
+  expect_refused(resume({"--set", "train.epochs=1"}), 2, {"2 epochs are begun"});
   std::filesystem::rename(path("runs/longer"), path("longer"));
 }
 
@@ -170,8 +162,8 @@ TEST_F(RunArgumentTest, ARunThatCannotBeResumedIsNotCalledStopped) {
 }
 
 TEST_F(RunArgumentTest, EvaluationTakesARunOrWeightsAndNotBoth) {
-  expect_one_sentence(run_program({"eval", path("a"), "--weights", path("b")}), 2, "not both");
-  expect_one_sentence(run_program({"eval"}), 2, "eval needs a run");
+  expect_refused(run_program({"eval", path("a"), "--weights", path("b")}), 2, {"not both"});
+  expect_refused(run_program({"eval"}), 2, {"eval needs a run"});
 }
 
 TEST_F(RunArgumentTest, ADivergedRunIsNoSilentSuccess) {
@@ -185,32 +177,15 @@ TEST_F(RunArgumentTest, ADivergedRunIsNoSilentSuccess) {
 }
 
 TEST_F(RunArgumentTest, AnotherModelThanTheRunHadIsASentence) {
-  expect_one_sentence(run_program({"eval", path("runs/first"), "--set", "model.name=resnet18"}), 1,
-                      "the checkpoint is of another network");
+  expect_refused(run_program({"eval", path("runs/first"), "--set", "model.name=resnet18"}), 1,
+                 {"the checkpoint is of another network"});
 }
 
 TEST_F(RunArgumentTest, AFileInPlaceOfTheTensorBoardFolderIsASentence) {
   std::filesystem::create_directories(path("odd"));
   std::filesystem::copy(path("runs/first/run.toml"), path("odd/run.toml"));
   std::ofstream(path("odd/tensorboard")) << "precious";
-  expect_one_sentence(run_program({"train", "--resume", path("odd")}), 1, "tensorboard is a file");
-}
-
-TEST(UnnamedRuns, StartedSideBySideDoNotCollide) {
-  const TemporaryFolder folder;
-  Arguments train = {"train", "--quiet", "--root", folder.path().string()};
-  const auto fields = small_run();
-  train.insert(train.end(), fields.begin(), fields.end());
-  std::vector<Background> runs;
-  runs.reserve(4);
-  for (int i = 0; i < 4; ++i) runs.emplace_back(train);
-  std::set<std::string> names;
-  for (auto& run : runs) {
-    const auto ended = run.wait();
-    EXPECT_EQ(ended.status, 0) << ended.err;
-    names.insert(ended.out);
-  }
-  EXPECT_EQ(names.size(), 4U);
+  expect_refused(run_program({"train", "--resume", path("odd")}), 1, {"tensorboard is a file"});
 }
 
 TEST(DataCheck, OfAFolderOfYourOwnDoesNotAdviseToFetchIt) {

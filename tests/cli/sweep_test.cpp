@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -18,25 +17,6 @@ namespace sadam::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The processes that it started and that are there.
-std::vector<pid_t> children_of(const Background& program) {
-  const auto stat = program.in_proc("stat");
-  const auto id = stat.substr(0, stat.find(' '));
-  std::istringstream list(program.in_proc("task/" + id + "/children"));
-  std::vector<pid_t> children;
-  for (pid_t child = 0; list >> child;) children.push_back(child);
-  return children;
-}
-
-template <class Condition>
-bool comes_true(const Condition& condition) {
-  for (int i = 0; i < 400; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(25));
-  }
-  return false;
-}
 
 class Sweep : public ::testing::Test {
  protected:
@@ -223,7 +203,7 @@ TEST_F(Sweep, AWorkerThatIsKilledIsReportedAndTheOthersDoItsWork) {
   const auto command = train({"--set", "seed=1-3", "--name", "g", "-j", "2"}, 6);
   Background parent(command, Background::Start::by_exec);
   ASSERT_TRUE(comes_true([&] { return is_begun("g/seed1") && is_begun("g/seed2"); }));
-  const auto workers = children_of(parent);
+  const auto workers = children_of(parent.process());
   ASSERT_EQ(workers.size(), 2U);
   ASSERT_EQ(::kill(workers.front(), SIGKILL), 0);
   const auto ended = parent.wait();

@@ -25,12 +25,7 @@ std::vector<std::uint8_t> joined(const std::vector<std::vector<std::uint8_t>>& r
 }
 
 std::string refusal(const std::vector<std::uint8_t>& bytes, std::int64_t classes) {
-  try {
-    read_cifar(bytes, classes);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return sadam::testing::refusal([&] { read_cifar(bytes, classes); });
 }
 
 TEST(Cifar, TenHasOneLabel) {

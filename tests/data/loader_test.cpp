@@ -44,12 +44,7 @@ class DamagedSet : public NumberedSet {
 };
 
 std::string loader_refusal(const LoaderOptions& options) {
-  try {
-    Loader(std::make_shared<NumberedSet>(3), options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return sadam::testing::refusal([&] { Loader(std::make_shared<NumberedSet>(3), options); });
 }
 
 TEST(Loader, BatchesHoldTheImagesOfTheOrderNormalised) {

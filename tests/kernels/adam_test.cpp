@@ -78,8 +78,8 @@ void expect_bounded_update(double relative) {
       const auto next = plain_adam(c, before.w[i], before.m[i], before.v[i], before.g[i]);
       const double size = c.step_size / (c.root_scale * std::sqrt(next.v) + c.eps);
       const double want = c.decay * before.w[i] - std::clamp(size, c.lower_bound, c.upper_bound) * next.m;
-      ASSERT_NEAR(after.w[i], want, relative * std::max(1.0, std::abs(want))) << i << " of " << count;
-      ASSERT_NEAR(after.m[i], next.m, relative * (0.1 + std::abs(next.m))) << i << " of " << count;
+      SADAM_ASSERT_NEAR(after.w[i], want, relative * std::max(1.0, std::abs(want))) << i << " of " << count;
+      SADAM_ASSERT_NEAR(after.m[i], next.m, relative * (0.1 + std::abs(next.m))) << i << " of " << count;
     }
   }
 }
@@ -96,9 +96,10 @@ void expect_plain_update(double relative) {
     const auto after = updated(before, {0, count}, 2);
     for (std::size_t i = 0; i < before.w.size(); ++i) {
       const auto want = plain_adam(coefficients(), before.w[i], before.m[i], before.v[i], before.g[i]);
-      ASSERT_NEAR(after.w[i], want.w, relative * std::max(1.0, std::abs(want.w))) << i << " of " << count;
-      ASSERT_NEAR(after.m[i], want.m, relative * (0.1 + std::abs(want.m))) << i << " of " << count;
-      ASSERT_NEAR(after.v[i], want.v, relative * std::abs(want.v)) << i << " of " << count;
+      SADAM_ASSERT_NEAR(after.w[i], want.w, relative * std::max(1.0, std::abs(want.w)))
+          << i << " of " << count;
+      SADAM_ASSERT_NEAR(after.m[i], want.m, relative * (0.1 + std::abs(want.m))) << i << " of " << count;
+      SADAM_ASSERT_NEAR(after.v[i], want.v, relative * std::abs(want.v)) << i << " of " << count;
     }
   }
 }
@@ -158,7 +159,8 @@ void expect_plain_probe(double relative) {
     for (std::size_t i = 0; i < state.w.size(); ++i) {
       const double g = state.g[i];
       const double step = plain_adam(coefficients(), 0, state.m[i], state.v[i], g).step;
-      ASSERT_NEAR(values[i], static_cast<double>(state.w[i]) - step, relative * 2.5) << i << " of " << count;
+      SADAM_ASSERT_NEAR(values[i], static_cast<double>(state.w[i]) - step, relative * 2.5)
+          << i << " of " << count;
       want_slope -= g * step;
       magnitude += std::abs(g * step);
     }

@@ -5,6 +5,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -27,6 +28,13 @@ inline std::string target_name(const testing::TestParamInfo<std::int64_t>& info)
 
 #define SADAM_FOR_EVERY_TARGET(Suite) \
   INSTANTIATE_TEST_SUITE_P(, Suite, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), target_name)
+
+/// ASSERT_NEAR for loops over many elements, which is gone through only where it fails.
+#define SADAM_ASSERT_NEAR(a, b, tolerance)  \
+  GTEST_AMBIGUOUS_ELSE_BLOCKER_             \
+  if (std::abs((a) - (b)) <= (tolerance)) { \
+  } else                                    \
+    ASSERT_NEAR(a, b, tolerance)
 
 /// Sizes at and around every boundary of the loops: vectors, steps, tiles, runs and chunks.
 inline const std::vector<std::int64_t>& awkward_sizes() {

@@ -55,6 +55,7 @@ TEST(SharedLgi, OfSomethingNotFiniteIsTheLargest) {
     EXPECT_EQ(rho(Statistic::variance, {1, bad, 2}), 1);
     EXPECT_EQ(rho(Statistic::unbiased_variance, {1, bad, 2}), 1.5);
     EXPECT_EQ(rho(Statistic::unbiased_variance, {bad}), 1);
+    EXPECT_NEAR(rho(Statistic::unbiased_variance, {1, 1, 1, 1, 1, 1, 1, bad}), 8.0 / 7, 1e-15);
     EXPECT_EQ(rho(Statistic::residual, {1, bad}, {1, 1}), 1);
     EXPECT_EQ(rho(Statistic::residual, {1, 1}, {1, bad}), 1);
     EXPECT_EQ(rho(Statistic::variance, {1, -1}, {bad, bad}, 0), 1) << "slopes are the residual's alone";
@@ -71,11 +72,14 @@ TEST(SharedLgi, DoesNotDependOnTheUnitOfTheLoss) {
       EXPECT_NEAR(rho(statistic, scaled, slopes, 0), want, 1e-15) << unit;
     }
   }
+  EXPECT_LT(rho(Statistic::variance, {1e-200, 3e-200}), 1e-300) << "beside ε it is nothing";
 }
 
 TEST(SharedLgi, AlongTheStepComparesTheChangeWithTheSlope) {
   EXPECT_NEAR(step_lgi_of(-0.25, -1), 0.75 / 1.75, 1e-12);
   EXPECT_EQ(step_lgi_of(-1, -1), 0);
+  EXPECT_NEAR(step_lgi_of(0.5, 0), 1, 1e-11) << "nothing was promised, something came";
+  EXPECT_EQ(step_lgi_of(0, 0), 0) << "a step of length 0";
   for (const double bad : {kNan, kInfinity}) {
     EXPECT_EQ(step_lgi_of(bad, -1), 1);
     EXPECT_EQ(step_lgi_of(-1, bad), 1);

@@ -27,7 +27,8 @@ void expect_plain_loop(Distribution distribution) {
                                                             : rademacher_element<double>(kPerturbKey, e);
       const auto index = static_cast<std::size_t>(i);
       const double rounding = 16 * static_cast<double>(std::numeric_limits<T>::epsilon());
-      ASSERT_NEAR(static_cast<double>(out[index]), static_cast<double>(base[index]) + scale * z, rounding)
+      SADAM_ASSERT_NEAR(static_cast<double>(out[index]), static_cast<double>(base[index]) + scale * z,
+                        rounding)
           << i << " of " << count;
     }
   }

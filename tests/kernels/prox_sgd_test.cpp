@@ -54,8 +54,8 @@ void expect_plain_prox_update(double tolerance) {
     const auto after = updated(before, g, {0, count}, 2);
     for (std::size_t i = 0; i < g.size(); ++i) {
       const double buffer = 0.9 * before.buffer[i] + g[i];
-      ASSERT_NEAR(after.buffer[i], buffer, tolerance) << i << " of " << count;
-      ASSERT_NEAR(after.w[i], plain_soft(before.w[i] - 0.125 * buffer, 0.25), tolerance)
+      SADAM_ASSERT_NEAR(after.buffer[i], buffer, tolerance) << i << " of " << count;
+      SADAM_ASSERT_NEAR(after.w[i], plain_soft(before.w[i] - 0.125 * buffer, 0.25), tolerance)
           << i << " of " << count;
     }
   }

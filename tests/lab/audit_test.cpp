@@ -9,6 +9,7 @@
 
 #include "base/usage_error.h"
 #include "support/models.h"
+#include "support/refusal.h"
 
 namespace sadam::lab {
 namespace {
@@ -337,21 +338,17 @@ TEST(Looks, FromANetworkAreNearlyTheSameInFloat) {
 // ---- the whole --------------------------------------------------------------------------------------------
 
 TEST(Audit, RefusesRadiiAndDimensionsThatMakeNoSense) {
-  const auto refusal = [](std::vector<double> radii, std::vector<std::size_t> dimensions) {
+  const auto refused = [](std::vector<double> radii, std::vector<std::size_t> dimensions) {
     AuditOptions options;
     options.radii = std::move(radii);
     options.dimensions = std::move(dimensions);
-    try {
-      run_audit(options);
-    } catch (const UsageError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return sadam::testing::refusal<UsageError>([&] { run_audit(options); });
   };
-  EXPECT_NE(refusal({0, 0.1}, {2}).find("above 0"), std::string::npos);
-  EXPECT_NE(refusal({0.1, 0.01}, {2}).find("ascend"), std::string::npos);
-  EXPECT_NE(refusal({0.1}, {1}).find("2 dimensions or more"), std::string::npos);
-  EXPECT_NE(refusal({0.1}, {1'000'000'000'000}).find("memory"), std::string::npos);
+  using sadam::testing::says;
+  EXPECT_TRUE(says(refused({0, 0.1}, {2}), "above 0"));
+  EXPECT_TRUE(says(refused({0.1, 0.01}, {2}), "ascend"));
+  EXPECT_TRUE(says(refused({0.1}, {1}), "2 dimensions or more"));
+  EXPECT_TRUE(says(refused({0.1}, {1'000'000'000'000}), "memory"));
 }
 
 TEST(Audit, FindsTheResidualBetterThanTheVarianceAndTheRateInTheStepOnly) {

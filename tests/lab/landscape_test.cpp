@@ -6,8 +6,12 @@
 #include <cmath>
 #include <random>
 
+#include "support/refusal.h"
+
 namespace sadam::lab {
 namespace {
+
+using sadam::testing::says;
 
 // Points around the start and the minimiser, the same in every run.
 std::vector<Point> some_points(const Landscape& f, std::size_t count) {
@@ -104,12 +108,13 @@ TEST_P(EveryLandscape, IsGoneDownByEveryOptimizer) {
   const auto end = [&](const auto& make) {
     auto w = torch::tensor(f.start, torch::kDouble).requires_grad_();
     auto optimizer = make(w);
-    for (int i = 0; i < 2000; ++i) optimizer.step([&] { return f.loss(w); });
+    for (int i = 0; i < 600; ++i) optimizer.step([&] { return f.loss(w); });
     const auto* data = w.template data_ptr<double>();
     return f.value(Point(data, data + w.numel())) - f.lowest;
   };
-  // In the valley every step that is not along it hits a wall.
-  const double most = (f.name == "valley" ? 0.5 : 0.1) * (f.value(f.start) - f.lowest);
+  // In the valley every step that is not along it hits a wall; the logistic one is flat.
+  const double share = f.name == "valley" ? 0.65 : f.name == "logistic" ? 0.3 : 0.1;
+  const double most = share * (f.value(f.start) - f.lowest);
   const auto tensors = [](const torch::Tensor& w) { return std::vector<torch::Tensor>{w}; };
   EXPECT_LT(end([&](auto& w) { return SAdam(tensors(w), SAdamOptions(0.02).weight_decay(0)); }), most);
   EXPECT_LT(end([&](auto& w) { return SAdam(tensors(w), SAdamOptions::reference(0.02).weight_decay(0)); }),
@@ -158,23 +163,13 @@ TEST(Landscape, OfManyDimensionsIsTheSameKind) {
 }
 
 TEST(Landscape, RefusesWhatItIsNot) {
-  const auto refused = [](const auto& what) -> std::string {
-    try {
-      what();
-    } catch (const std::exception& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_NE(refused([] { make_landscape("kinx"); }).find("kinks"), std::string::npos);
-  EXPECT_NE(refused([] { make_landscape("valley", 3); }).find("2 dimensions"), std::string::npos);
-  EXPECT_NE(refused([] { make_landscape("lasso", 1); }).find("2 or more"), std::string::npos);
-  EXPECT_NE(refused([] {
-              make_landscape("staircase").subdifferential({0, 0});
-            }).find("jumps"),
-            std::string::npos);
+  const auto refused = [](const auto& what) { return sadam::testing::refusal<std::exception>(what); };
+  EXPECT_TRUE(says(refused([] { make_landscape("kinx"); }), "kinks"));
+  EXPECT_TRUE(says(refused([] { make_landscape("valley", 3); }), "2 dimensions"));
+  EXPECT_TRUE(says(refused([] { make_landscape("lasso", 1); }), "2 or more"));
+  EXPECT_TRUE(says(refused([] { make_landscape("staircase").subdifferential({0, 0}); }), "jumps"));
   const auto chain = make_landscape("chain", 20);
-  EXPECT_NE(refused([&] { chain.subdifferential(*chain.minimiser); }).find("too many"), std::string::npos);
+  EXPECT_TRUE(says(refused([&] { chain.subdifferential(*chain.minimiser); }), "too many"));
 }
 
 // ---- polytopes ----

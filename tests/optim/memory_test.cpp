@@ -48,7 +48,7 @@ class CountingAllocator : public c10::Allocator {
   c10::Allocator* before_;
 };
 
-constexpr std::int64_t kCount = 1 << 22;
+constexpr std::int64_t kCount = 1 << 21;
 constexpr double kBytes = kCount * sizeof(float);
 
 // Peak memory of two steps, in copies of the parameters. The closure itself needs next to nothing, and its

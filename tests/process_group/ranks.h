@@ -1,11 +1,9 @@
-// Ranks for a test: this program, started again for each of them with this test alone.
+// Ranks for a test: this program, started again for each of them with this test alone. Those of Gloo are
+// forks of a process that has libtorch loaded; those of NCCL, which has a GPU to begin, are executed.
 #pragma once
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sadam/sadam.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,24 +19,14 @@
 #include <thread>
 #include <vector>
 
+#include "support/free_port.h"
+#include "support/starter.h"
 #include "support/temporary_folder.h"
 
 namespace sadam::testing {
 
 using Tensors = std::vector<torch::Tensor>;
 using Group = std::shared_ptr<ProcessGroup>;
-
-inline int free_port() {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  ::bind(listener, reinterpret_cast<sockaddr*>(&address), length);
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length);
-  ::close(listener);
-  return ntohs(address.sin_port);
-}
 
 /// What became of a rank.
 struct Ended {
@@ -48,14 +36,13 @@ struct Ended {
 };
 
 using MakeGroup = std::function<Group(const RankOptions&)>;
-inline Group over_gloo(const RankOptions& options) { return make_gloo_group(options); }
 
-/// Runs `body` on this many ranks, each a process of its own, and returns what each has returned. A test that
-/// calls this for several sizes does so before it looks at any result, and for each size once.
+/// Runs `body` on this many ranks, each a process of its own, and returns what each has returned. They talk
+/// over Gloo, or over the groups that `make_group` makes. A test that calls this for several sizes does so
+/// before it looks at any result, and for each size once.
 inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const Group&)>& body,
                                    std::chrono::milliseconds timeout = std::chrono::seconds(60),
-                                   const std::vector<int>& absent = {},
-                                   const MakeGroup& make_group = over_gloo) {
+                                   const std::vector<int>& absent = {}, const MakeGroup& make_group = {}) {
   if (const char* const rank = std::getenv("SADAM_TEST_RANK")) {
     if (std::atoi(std::getenv("SADAM_TEST_SIZE")) != size) return std::vector<Ended>(size);
     torch::set_num_threads(1);
@@ -69,7 +56,8 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     try {
       auto options = RankOptions().host("127.0.0.1").port(std::atoi(std::getenv("SADAM_TEST_PORT")));
-      torch::save(body(make_group(options.rank(std::atoi(rank)).size(size).timeout(timeout))),
+      options.rank(std::atoi(rank)).size(size).timeout(timeout);
+      torch::save(body(make_group ? make_group(options) : make_gloo_group(options)),
                   (folder / (std::string(rank) + ".pt")).string());
     } catch (const Error& error) {
       write_text(folder / (std::string(rank) + ".txt"), error.what());
@@ -84,13 +72,18 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
   const auto filter = std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
   std::vector<pid_t> processes;
   for (int rank = 0; rank < size; ++rank) {
-    const bool is_absent = std::find(absent.begin(), absent.end(), rank) != absent.end();
-    processes.push_back(is_absent ? -1 : ::fork());
+    if (std::find(absent.begin(), absent.end(), rank) != absent.end()) {
+      processes.push_back(-1);
+      continue;
+    }
+    const std::vector<std::string> variables = {"SADAM_TEST_RANK",   std::to_string(rank),
+                                                "SADAM_TEST_SIZE",   std::to_string(size),
+                                                "SADAM_TEST_PORT",   port,
+                                                "SADAM_TEST_FOLDER", folder.path().string()};
+    processes.push_back(make_group ? ::fork() : Starter::instance().start(variables));
     if (processes.back() != 0) continue;
-    ::setenv("SADAM_TEST_RANK", std::to_string(rank).c_str(), 1);
-    ::setenv("SADAM_TEST_SIZE", std::to_string(size).c_str(), 1);
-    ::setenv("SADAM_TEST_PORT", port.c_str(), 1);
-    ::setenv("SADAM_TEST_FOLDER", folder.path().c_str(), 1);
+    for (std::size_t i = 0; i < variables.size(); i += 2)
+      ::setenv(variables[i].c_str(), variables[i + 1].c_str(), 1);
     ::setenv("OMP_NUM_THREADS", "1", 1);
     ::setenv("NCCL_HOSTID", std::to_string(rank).c_str(), 1);  // or two may not share a GPU
     ::execl("/proc/self/exe", "rank", filter.c_str(), "--gtest_brief=1", nullptr);
@@ -119,7 +112,7 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
 
 /// The same where every rank must come to its end.
 inline std::vector<Tensors> results_of(int size, const std::function<Tensors(const Group&)>& body,
-                                       const MakeGroup& make_group = over_gloo) {
+                                       const MakeGroup& make_group = {}) {
   std::vector<Tensors> results;
   for (const auto& ended : on_ranks(size, body, std::chrono::seconds(60), {}, make_group)) {
     EXPECT_EQ(ended.status, 0) << ended.sentence;

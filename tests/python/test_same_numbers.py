@@ -41,11 +41,38 @@ class Run:
         return [tensor.detach() for tensor in [*self.model.parameters(), *self.model.buffers()]]
 
 
-def twin(what, kind, folder):
+def twin(what, folder):
+    """Of all kinds at once, since a start of the program takes half a second."""
     program = os.environ.get("SADAM_TWIN")
     if not program:
         pytest.skip("SADAM_TWIN does not name the C++ program to compare with: build the target page_examples.")
-    subprocess.run([program, "twin", what, kind, str(STEPS), str(folder)], check=True)
+    subprocess.run([program, "twin", what, str(STEPS), str(folder), *KINDS], check=True)
+
+
+@pytest.fixture(scope="session")
+def from_cpp(tmp_path_factory):
+    """A folder for each kind, with weights.pt and optimizer.pt of the C++ program."""
+    folder = tmp_path_factory.mktemp("cpp")
+    for kind in KINDS:
+        (folder / kind).mkdir()
+    twin("train", folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def resumed_by_cpp(tmp_path_factory):
+    """A folder for each kind, with resumed.pt of the C++ program; and what Python's own run came to."""
+    folder = tmp_path_factory.mktemp("python")
+    whole = {}
+    for kind in KINDS:
+        (folder / kind).mkdir()
+        run = Run(kind)
+        run.train()
+        run.optimizer.save_for_cpp(folder / kind / "python.pt")
+        run.train()
+        whole[kind] = run.tensors()
+    twin("resume", folder)
+    return folder, whole
 
 
 def tensors_in(path):
@@ -53,16 +80,14 @@ def tensors_in(path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_python_follows_the_trajectory_of_cpp_bit_for_bit(kind, tmp_path):
-    twin("train", kind, tmp_path)
+def test_python_follows_the_trajectory_of_cpp_bit_for_bit(kind, from_cpp):
     run = Run(kind)
     run.train()
-    assert same_bits(run.tensors(), tensors_in(tmp_path / "weights.pt"))
+    assert same_bits(run.tensors(), tensors_in(from_cpp / kind / "weights.pt"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_state_saved_by_cpp_continues_in_python(kind, tmp_path):
-    twin("train", kind, tmp_path)
+def test_a_state_saved_by_cpp_continues_in_python(kind, from_cpp):
     whole = Run(kind)
     whole.train()
     resumed = Run(kind)
@@ -75,7 +100,7 @@ def test_a_state_saved_by_cpp_continues_in_python(kind, tmp_path):
     for tensor, saved in zip(resumed.tensors(), weights):
         tensor.copy_(saved)
     torch.set_rng_state(generator)
-    resumed.optimizer.load_from_cpp(tmp_path / "optimizer.pt")
+    resumed.optimizer.load_from_cpp(from_cpp / kind / "optimizer.pt")
     assert resumed.optimizer.totals == whole.optimizer.totals
     assert resumed.optimizer.param_groups[0]["lr"] == 0.01
     resumed.train()
@@ -86,13 +111,9 @@ def test_a_state_saved_by_cpp_continues_in_python(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_state_saved_by_python_continues_in_cpp(kind, tmp_path):
-    run = Run(kind)
-    run.train()
-    run.optimizer.save_for_cpp(tmp_path / "python.pt")
-    run.train()
-    twin("resume", kind, tmp_path)
-    assert same_bits(run.tensors(), tensors_in(tmp_path / "resumed.pt"))
+def test_a_state_saved_by_python_continues_in_cpp(kind, resumed_by_cpp):
+    folder, whole = resumed_by_cpp
+    assert same_bits(whole[kind], tensors_in(folder / kind / "resumed.pt"))
 
 
 def test_loading_a_state_without_moments_forgets_those_that_are_there(tmp_path):

@@ -1,10 +1,10 @@
 // The C++ side of test_same_numbers.py: trains the network that Python trains, and leaves what became of it.
 // Compiled with the programs of the pages (tests/readme), and called as `page_examples twin ...`:
 //
-//   twin train KIND STEPS FOLDER    writes FOLDER/weights.pt and FOLDER/optimizer.pt
-//   twin resume KIND STEPS FOLDER   the same number of steps, then a new optimizer that loads
-//   FOLDER/python.pt, then
-//                                   as many steps again; writes FOLDER/resumed.pt
+//   twin train STEPS FOLDER KIND...    writes FOLDER/KIND/weights.pt and FOLDER/KIND/optimizer.pt
+//   twin resume STEPS FOLDER KIND...   the same number of steps, then a new optimizer that loads
+//                                      FOLDER/KIND/python.pt, then as many again; writes
+//                                      FOLDER/KIND/resumed.pt
 // KIND is sadam, held, adamw or prox.
 #include <sadam/sadam.h>
 
@@ -44,13 +44,7 @@ void write(const torch::nn::Sequential& network, const std::string& path) {
   torch::save(tensors, path);
 }
 
-int the_main(int count, char** arguments) {
-  if (count != 5) return std::cerr << "twin train|resume KIND STEPS FOLDER\n", EXIT_FAILURE;
-  const std::string what = arguments[1];
-  const std::string kind = arguments[2];
-  const int steps = std::atoi(arguments[3]);
-  const std::string folder = arguments[4];
-
+void run(const std::string& what, const std::string& kind, int steps, const std::string& folder) {
   auto network = make_network();
   torch::manual_seed(4);
   const auto x = torch::randn({16, 6});
@@ -65,12 +59,18 @@ int the_main(int count, char** arguments) {
   if (what == "train") {
     write(network, folder + "/weights.pt");
     torch::save(*optimizer, folder + "/optimizer.pt");
-    return EXIT_SUCCESS;
+    return;
   }
   optimizer = make_optimizer(kind, network);
   torch::load(*optimizer, folder + "/python.pt");
   train();
   write(network, folder + "/resumed.pt");
+}
+
+int the_main(int count, char** arguments) {
+  if (count < 5) return std::cerr << "twin train|resume STEPS FOLDER KIND...\n", EXIT_FAILURE;
+  for (int i = 4; i < count; ++i)
+    run(arguments[1], arguments[i], std::atoi(arguments[2]), std::string(arguments[3]) + "/" + arguments[i]);
   return EXIT_SUCCESS;
 }
 

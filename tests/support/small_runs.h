@@ -6,7 +6,11 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
 
+#include "support/temporary_folder.h"
 #include "train/progress.h"
 #include "train/record/events.h"
 #include "train/setup.h"
@@ -84,6 +88,45 @@ class StopAfter : private std::stringbuf {
   std::ostream out_{this};
   train::Progress progress_{out_,
                             {.style = train::ProgressStyle::plain, .clock = [this] { return now_ += 60; }}};
+};
+
+/// Begins a run of four steps an epoch and stops it in its second epoch, as Ctrl-C does: the last checkpoint
+/// is after step 6, the one before after 4.
+inline train::RunPaths stopped_in_second_epoch(const std::filesystem::path& folder,
+                                               const train::Recipe& recipe) {
+  train::DataSets data;
+  const auto made = train::begin_run(folder, recipe, data);
+  StopAfter stop(4 + 1 + 2);
+  EXPECT_EQ(train::continue_run(made, stop.options()), train::Outcome::stopped);
+  return made.paths();
+}
+
+/// Tests that need a run to do something with. Each is trained once for all of them, which get copies.
+class SmallRunsTest : public ::testing::Test {
+ protected:
+  train::RunPaths stopped_run(const std::string& name, const train::Recipe& recipe = small_recipe(3)) const {
+    return copy_to(name, "stopped\n", recipe, stopped_in_second_epoch);
+  }
+  train::RunPaths finished_run(const std::string& name, const train::Recipe& recipe = small_recipe(3)) const {
+    return copy_to(name, "finished\n", recipe, whole_run);
+  }
+
+  TemporaryFolder folder_;
+
+ private:
+  template <class Make>
+  train::RunPaths copy_to(const std::string& name, const std::string& kind, const train::Recipe& recipe,
+                          const Make& make) const {
+    static const TemporaryFolder originals;
+    static std::map<std::string, std::filesystem::path> made;
+    auto& original = made[kind + train::to_toml(recipe)];
+    if (original.empty()) {
+      original = originals / std::to_string(made.size());
+      make(original, recipe);
+    }
+    std::filesystem::copy(original, folder_ / name, std::filesystem::copy_options::recursive);
+    return {folder_ / name};
+  }
 };
 
 }  // namespace sadam::testing

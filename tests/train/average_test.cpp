@@ -69,21 +69,24 @@ TEST(Average, BeginsWithTheEpochThatTheRecipeSays) {
 
 TEST(Average, OfARunThatWasStoppedIsThatOfAWholeOne) {
   const TemporaryFolder folder;
-  for (const double decay : {0.9, 1.0})
+  for (const double decay : {0.9, 1.0}) {
+    auto recipe = with_average(decay, 2);
+    recipe.optimizer.gradient_at = "nearby";
+    const auto whole_folder = folder / ("whole-" + std::to_string(decay));
+    const auto whole = whole_run(whole_folder, recipe);
+    const auto exported = export_run({whole_folder}, recipe);
     for (const int events :
          {2, 4, 5, 7, 11}) {  // within an epoch, at its end, before and after the first update
-      auto recipe = with_average(decay, 2);
-      recipe.optimizer.gradient_at = "nearby";
       const auto name = std::to_string(decay) + "-" + std::to_string(events);
-      const auto whole = whole_run(folder / ("whole-" + name), recipe);
       DataSets data;
       const auto made = begin_run(folder / ("stopped-" + name), recipe, data);
       sadam::testing::StopAfter stop(events);
       ASSERT_EQ(Outcome::stopped, continue_run(made, stop.options()));
       ASSERT_EQ(Outcome::finished, continue_run(made, {}));
       expect_same_events(whole, read_events(made.paths().events()));
-      EXPECT_EQ(export_run({folder / ("whole-" + name)}, recipe), export_run(made.paths(), recipe)) << name;
+      EXPECT_EQ(exported, export_run(made.paths(), recipe)) << name;
     }
+  }
 }
 
 // A small network in a Training.

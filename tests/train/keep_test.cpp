@@ -24,7 +24,6 @@ using sadam::testing::refusal;
 using sadam::testing::says;
 using sadam::testing::small_recipe;
 using sadam::testing::text_of_file;
-using sadam::testing::whole_run;
 using sadam::testing::write_text;
 
 constexpr CheckpointChoice kBest{.best = true};
@@ -43,23 +42,7 @@ void expect_same_runs(const RunPaths& a, const RunPaths& b) {
   EXPECT_EQ(export_run(a, recipe_of(a), kBest), export_run(b, recipe_of(b), kBest));
 }
 
-class KeepTest : public ::testing::Test {
- protected:
-  // Stopped in its second epoch of four steps: the last checkpoint is after step 6, the one before after 4.
-  RunPaths stopped_run(const std::string& name, const Recipe& recipe = small_recipe(3)) {
-    DataSets data;
-    const auto made = begin_run(folder_ / name, recipe, data);
-    sadam::testing::StopAfter stop(4 + 1 + 2);
-    EXPECT_EQ(continue_run(made, stop.options()), Outcome::stopped);
-    return made.paths();
-  }
-  RunPaths finished_run(const std::string& name, const Recipe& recipe = small_recipe(3)) {
-    whole_run(folder_ / name, recipe);
-    return {folder_ / name};
-  }
-
-  TemporaryFolder folder_;
-};
+class KeepTest : public sadam::testing::SmallRunsTest {};
 
 TEST_F(KeepTest, ADamagedCheckpointIsNotTheEndOfARun) {
   const auto whole = finished_run("whole");

@@ -23,8 +23,6 @@ namespace fs = std::filesystem;
 using sadam::testing::text_of_file;
 using sadam::testing::write_text;
 
-Recipe tiny_recipe() { return sadam::testing::small_recipe(3); }
-
 void replace_in(const fs::path& path, const std::string& old_text, const std::string& new_text) {
   auto text = text_of_file(path);
   const auto at = text.find(old_text);
@@ -32,18 +30,8 @@ void replace_in(const fs::path& path, const std::string& old_text, const std::st
   write_text(path, text.replace(at, old_text.size(), new_text));
 }
 
-class ResumeTest : public ::testing::Test {
+class ResumeTest : public sadam::testing::SmallRunsTest {
  protected:
-  // A run that stopped in the middle, as Ctrl-C stops it: in its second epoch of four steps.
-  RunPaths stopped_run(const std::string& name, const Recipe& recipe) {
-    DataSets data;
-    const auto made = begin_run(folder_.path() / name, recipe, data);
-    sadam::testing::StopAfter stop(4 + 1 + 2);
-    EXPECT_EQ(continue_run(made, stop.options()), Outcome::stopped);
-    EXPECT_EQ(saved_position(made.paths()).value().step(), 6);
-    return made.paths();
-  }
-
   std::map<fs::path, std::string> everything_in(const RunPaths& paths) const {
     std::map<fs::path, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(paths.folder))
@@ -59,12 +47,10 @@ class ResumeTest : public ::testing::Test {
     EXPECT_TRUE(everything_in(paths) == before) << "something was changed";
     return sentence;
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(ResumeTest, ARecipeThatWasChangedIsRefusedWithTheField) {
-  const auto paths = stopped_run("a", tiny_recipe());
+  const auto paths = stopped_run("a");
   replace_in(paths.recipe(), "probes = 2", "probes = 4");
   EXPECT_EQ(refused(paths), paths.checkpoint().string() + ": it was made with optimizer.probes = 2, and " +
                                 paths.recipe().string() +
@@ -76,7 +62,7 @@ TEST_F(ResumeTest, ARecipeThatWasChangedIsRefusedWithTheField) {
 }
 
 TEST_F(ResumeTest, WhatDecidesNothingMayChange) {
-  const auto paths = stopped_run("a", tiny_recipe());
+  const auto paths = stopped_run("a");
   replace_in(paths.recipe(), "title = \"\"", "title = \"another\"");
   replace_in(paths.recipe(), "root = \"data\"", "root = \"elsewhere\"");
   replace_in(paths.recipe(), "checkpoint_every = 0", "checkpoint_every = 1");
@@ -84,11 +70,12 @@ TEST_F(ResumeTest, WhatDecidesNothingMayChange) {
 }
 
 TEST_F(ResumeTest, TheCheckpointOfAnotherRunIsRefused) {
-  const auto paths = stopped_run("a", tiny_recipe());
-  auto recipe = tiny_recipe();
+  const auto paths = stopped_run("a");
+  ASSERT_EQ(saved_position(paths).value().step(), 6);
+  auto recipe = sadam::testing::small_recipe(3);
+  const auto same_recipe = sadam::testing::stopped_in_second_epoch(folder_ / "b", recipe);
   recipe.seed = 1;
-  const auto other_seed = stopped_run("b", recipe);
-  const auto same_recipe = stopped_run("c", tiny_recipe());
+  const auto other_seed = stopped_run("c", recipe);
   fs::copy_file(other_seed.checkpoint(), paths.checkpoint(), fs::copy_options::overwrite_existing);
   EXPECT_NE(refused(paths).find("it was made with seed = 1, and"), std::string::npos);
   // One recipe, and the same steps, but not the same run: it has taken other times.
@@ -97,7 +84,7 @@ TEST_F(ResumeTest, TheCheckpointOfAnotherRunIsRefused) {
 }
 
 TEST_F(ResumeTest, EventsThatWereChangedInTheMiddleAreRefused) {
-  const auto paths = stopped_run("a", tiny_recipe());
+  const auto paths = stopped_run("a");
   const auto events = text_of_file(paths.events());
   replace_in(paths.events(), "\"step\":2,", "\"step\":7,");
   EXPECT_EQ(refused(paths).rfind(paths.events().string() + " is not what it was at the last checkpoint", 0),
@@ -113,9 +100,9 @@ TEST_F(ResumeTest, EventsThatWereChangedInTheMiddleAreRefused) {
 }
 
 TEST_F(ResumeTest, WithoutACheckpointItSaysThatItStartsAgainAndEndsAsAWholeOne) {
-  const auto whole = stopped_run("whole", tiny_recipe());
+  const auto whole = stopped_run("whole");
   EXPECT_EQ(continue_run(RunFolder::open(whole.folder), {}), Outcome::finished);
-  const auto paths = stopped_run("killed", tiny_recipe());
+  const auto paths = stopped_run("killed");
   fs::remove(paths.checkpoint());
   fs::remove(paths.previous_checkpoint());
   // Killed before its first checkpoint: within the first epoch, or while that was being saved.
@@ -132,7 +119,7 @@ TEST_F(ResumeTest, WithoutACheckpointItSaysThatItStartsAgainAndEndsAsAWholeOne) 
 }
 
 TEST_F(ResumeTest, ACheckpointThatWasThereAndIsGoneIsMissed) {
-  const auto paths = stopped_run("a", tiny_recipe());
+  const auto paths = stopped_run("a");
   ASSERT_EQ(continue_run(RunFolder::open(paths.folder), {}), Outcome::finished);
   fs::remove(paths.checkpoint());
   fs::remove(paths.previous_checkpoint());
@@ -140,7 +127,7 @@ TEST_F(ResumeTest, ACheckpointThatWasThereAndIsGoneIsMissed) {
 }
 
 TEST_F(ResumeTest, AnEmptyRecipeIsNotTheDefaultOne) {
-  const auto paths = stopped_run("a", tiny_recipe());
+  const auto paths = stopped_run("a");
   write_text(paths.recipe(), "");
   EXPECT_EQ(refused(paths).rfind(paths.recipe().string() + " is empty", 0), 0U);
 }

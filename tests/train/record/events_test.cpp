@@ -72,7 +72,7 @@ TEST(ReadEvent, TheShortcutForStepsReadsWhatTheJsonReaderReadsAndRefusesWhatItRe
   for (std::size_t at = 1; at < line.size(); ++at) {
     check(line.substr(0, at));
     check(line.substr(0, at) + line.substr(at + 1));
-    for (const char letter : std::string_view("0159-+.eE\"[]{},:nulltrueaX \x80", 29)) {
+    for (const char letter : std::string_view("09-+.eE\"[]{},:nultra \x80", 23)) {
       auto changed = line;
       changed[at] = letter;
       check(changed);
