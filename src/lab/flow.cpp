@@ -23,6 +23,35 @@ struct Mode {
   bool operator==(const Mode&) const = default;
 };
 
+/// min ‖A s − b‖ by the normal equations; columns that depend on others get 0.
+std::vector<double> least_squares(const std::vector<Point>& columns, const Point& b) {
+  const auto n = columns.size();
+  std::vector<std::vector<double>> rows(n, std::vector<double>(n + 1, 0));
+  double size = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) rows[i][j] = dot(columns[i], columns[j]);
+    rows[i][n] = dot(columns[i], b);
+    size = std::max(size, rows[i][i]);
+  }
+  std::vector<double> s(n, 0);
+  std::vector<bool> done(n, false);
+  for (std::size_t round = 0; round < n; ++round) {
+    std::size_t pivot = n;
+    for (std::size_t i = 0; i < n; ++i)
+      if (!done[i] && (pivot == n || rows[i][i] > rows[pivot][pivot])) pivot = i;
+    if (!(rows[pivot][pivot] > 1e-13 * size)) break;
+    done[pivot] = true;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i == pivot) continue;
+      const double factor = rows[i][pivot] / rows[pivot][pivot];
+      for (std::size_t j = 0; j <= n; ++j) rows[i][j] -= factor * rows[pivot][j];
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    if (done[i]) s[i] = rows[i][n] / rows[i][i];
+  return s;
+}
+
 class Integration {
  public:
   Integration(const Landscape& f, const Point& start) : f_(f), x_(start) { settle(); }

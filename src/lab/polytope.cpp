@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
+#include <utility>
 
 namespace sadam::lab {
 
@@ -37,43 +37,33 @@ double diameter(const Polytope& polytope) {
   return largest;
 }
 
-std::vector<double> least_squares(const std::vector<Point>& columns, const Point& b) {
-  const auto n = columns.size();
-  std::vector<std::vector<double>> rows(n, std::vector<double>(n + 1, 0));
-  double size = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j) rows[i][j] = dot(columns[i], columns[j]);
-    rows[i][n] = dot(columns[i], b);
-    size = std::max(size, rows[i][i]);
-  }
-  std::vector<double> s(n, 0);
-  std::vector<bool> done(n, false);
-  for (std::size_t round = 0; round < n; ++round) {
-    std::size_t pivot = n;
-    for (std::size_t i = 0; i < n; ++i)
-      if (!done[i] && (pivot == n || rows[i][i] > rows[pivot][pivot])) pivot = i;
-    if (!(rows[pivot][pivot] > 1e-13 * size)) break;
-    done[pivot] = true;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (i == pivot) continue;
-      const double factor = rows[i][pivot] / rows[pivot][pivot];
-      for (std::size_t j = 0; j <= n; ++j) rows[i][j] -= factor * rows[pivot][j];
-    }
-  }
-  for (std::size_t i = 0; i < n; ++i)
-    if (done[i]) s[i] = rows[i][n] / rows[i][i];
-  return s;
-}
-
 namespace {
 
 /// Weights that add up to 1 and make Σ wᵢpᵢ as short as possible, of any sign: the affine hull's point
-/// nearest to 0.
+/// nearest to 0. From the conditions of Lagrange, by elimination with pivoting.
 std::vector<double> affine_weights(const std::vector<const Point*>& points) {
-  std::vector<Point> apart;
-  for (std::size_t i = 1; i < points.size(); ++i) apart.push_back(sum(*points[i], *points[0], -1));
-  auto weights = least_squares(apart, sum(Point(points[0]->size(), 0), *points[0], -1));
-  weights.insert(weights.begin(), 1 - std::accumulate(weights.begin(), weights.end(), 0.0));
+  const auto n = points.size();
+  std::vector<std::vector<double>> rows(n + 1, std::vector<double>(n + 2, 0));
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) rows[i][j] = dot(*points[i], *points[j]);
+    rows[i][n] = rows[n][i] = 1;
+  }
+  rows[n][n + 1] = 1;
+  for (std::size_t column = 0; column <= n; ++column) {
+    auto pivot = column;
+    for (auto row = column + 1; row <= n; ++row)
+      if (std::fabs(rows[row][column]) > std::fabs(rows[pivot][column])) pivot = row;
+    std::swap(rows[column], rows[pivot]);
+    if (rows[column][column] == 0) continue;  // points that depend on each other
+    for (std::size_t row = 0; row <= n; ++row) {
+      if (row == column) continue;
+      const double factor = rows[row][column] / rows[column][column];
+      for (auto k = column; k <= n + 1; ++k) rows[row][k] -= factor * rows[column][k];
+    }
+  }
+  std::vector<double> weights(n, 0);
+  for (std::size_t i = 0; i < n; ++i)
+    if (rows[i][i] != 0) weights[i] = rows[i][n + 1] / rows[i][i];
   return weights;
 }
 

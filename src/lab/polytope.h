@@ -12,9 +12,6 @@ double norm(const Point& a);
 /// a + factor·b.
 Point sum(const Point& a, const Point& b, double factor = 1);
 
-/// min ‖A s − b‖ by the normal equations; columns that depend on others get 0.
-std::vector<double> least_squares(const std::vector<Point>& columns, const Point& b);
-
 /// The hull of these points, which need not all be vertices. Never empty.
 using Polytope = std::vector<Point>;
 

@@ -24,12 +24,12 @@ constexpr std::uint64_t kLongestHeader = 100'000'000;
 json parse_header(std::string_view text) {
   std::vector<std::set<std::string>> names;  // of the objects that surround the place
   const auto watch = [&](int depth, json::parse_event_t event, json& name) {
-    using enum json::parse_event_t;
-    if (event == object_start || event == array_start) {
+    using Event = json::parse_event_t;
+    if (event == Event::object_start || event == Event::array_start) {
       if (depth > 2) throw Error("the header is nested too deeply");
       names.resize(static_cast<std::size_t>(depth));
       names.emplace_back();
-    } else if (event == key && !names.at(static_cast<std::size_t>(depth) - 1).insert(name).second) {
+    } else if (event == Event::key && !names.at(static_cast<std::size_t>(depth) - 1).insert(name).second) {
       throw Error(fmt::format("the header names {} twice", in_quotes(name.get<std::string>())));
     }
     return true;
