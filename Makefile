@@ -42,7 +42,7 @@ demo: deps ## build, then redo a small version of the paper's first table: about
 	@rm -rf build/demo && build/$(PRESET)/src/cli/sadam reproduce table1 --quick --root build/demo
 	@build/$(PRESET)/src/cli/sadam report --root build/demo -o build/demo/report.html || true # it has said why
 
-test: deps ## build and run all tests, then a few seconds of fuzzing
+test: deps ## build and run all tests, then fuzz every reader for a second
 	@scripts/install-deps --python
 	@scripts/install-deps --browser
 	@scripts/install-deps --fuzz

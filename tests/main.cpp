@@ -3,8 +3,6 @@
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 
-#include "support/starter.h"
-
 namespace {
 
 class SeedsEachTest : public testing::EmptyTestEventListener {
@@ -14,7 +12,6 @@ class SeedsEachTest : public testing::EmptyTestEventListener {
 }  // namespace
 
 int main(int argc, char** argv) {
-  sadam::testing::start_others_if_asked();
   testing::InitGoogleTest(&argc, argv);
   testing::UnitTest::GetInstance()->listeners().Append(
       new SeedsEachTest);  // NOLINT: GoogleTest takes ownership

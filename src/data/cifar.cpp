@@ -25,8 +25,7 @@ Images read_cifar(std::span<const std::uint8_t> bytes, std::int64_t classes) {
   if (bytes.empty() || bytes.size() % record != 0)
     throw Error(
         fmt::format("this is no CIFAR-{} file: {} bytes are no whole number of records of {} bytes: it is "
-                    "cut off or another "
-                    "file.",
+                    "cut off or another file.",
                     classes, bytes.size(), record));
   images.count = bytes.size() / record;
   images.pixels.reserve(images.count * images.bytes_per_image());

@@ -165,8 +165,8 @@ DataSet open_images(const DataRequest& request, Images all, Images test, std::si
 }
 
 DataSet open_cifar(const DataRequest& request, const CifarFiles& files, std::size_t pixels) {
-  return open_images(request, read_cifar(request, files.classes, files.train),
-                     read_cifar(request, files.classes, files.test), pixels);
+  auto train = read_cifar(request, files.classes, files.train);
+  return open_images(request, std::move(train), read_cifar(request, files.classes, files.test), pixels);
 }
 
 // The synthetic sets are data, not part of an experiment's randomness: always the same ones.
@@ -182,8 +182,9 @@ DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::siz
   const auto held = request.validation_images;
   const auto wanted = request.train_images == 0 ? 0 : request.train_images + held;
   const auto* const name = held == 0 ? "training" : kBothParts;
-  return open_images(request, part(name, false, wanted, set.train_images),
-                     part("test", true, request.test_images, set.test_images), pixels);
+  auto train = part(name, false, wanted, set.train_images);
+  auto test = part("test", true, request.test_images, set.test_images);
+  return open_images(request, std::move(train), std::move(test), pixels);
 }
 
 // ---- Checking.

@@ -69,6 +69,8 @@ class Loader::Workers {
   }
 
   bool next(Batch& batch) {
+    if (!started_)
+      throw Error("a loader was asked for a batch before an epoch was started: call start() first.");
     if (next_batch_ >= batches()) {
       batch.size = 0;
       batch.images.clear();

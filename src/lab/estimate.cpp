@@ -8,6 +8,7 @@
 #include "base/statistics.h"
 
 namespace sadam::lab {
+
 Estimate mean_of(std::span<const double> values) {
   const double mean = base::mean(values);
   const double half = base::half_interval(values).value_or(0);

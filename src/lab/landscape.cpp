@@ -67,7 +67,7 @@ at::Tensor Landscape::loss(const at::Tensor& w) const {
   const auto loss = at::scalar_tensor(value(x), w.options().requires_grad(false));
   if (!w.requires_grad() || !at::GradMode::is_enabled()) return loss;
   const auto slope = at::tensor(gradient(x), at::kDouble).to(w.options().requires_grad(false));
-  return loss + ((w - w.detach()) * slope).sum();  // adds 0, whose gradient is the slope
+  return loss + ((w - w.detach()) * slope).sum();  // adds 0, where all is finite; its gradient is the slope
 }
 
 Polytope Landscape::subdifferential(const Point& x, double tolerance) const {

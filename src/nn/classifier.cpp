@@ -7,6 +7,7 @@
 #include "nn/resnet18.h"
 
 namespace sadam::nn {
+
 std::shared_ptr<Classifier> make_classifier(const ClassifierOptions& options) {
   try {
     switch (options.model) {

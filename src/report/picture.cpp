@@ -215,7 +215,7 @@ void fit_axes(PicturePanel& panel) {
       negative = negative || point.y < 0;
     }
   panel.x = range_of(across, 0.02);
-  panel.y = range_of(up, 0.05);
+  panel.y = range_of(up, 0.05, 1e-6);
   // Zero is shown where it is near: an axis that starts a little above it makes differences look larger.
   if (!up.empty() && !negative && panel.y.low < 0.25 * panel.y.high) panel.y.low = 0;
 }
@@ -269,7 +269,7 @@ void equalise(AxisRange& x, AxisRange& y, double width, double height) {
   widen(y, unit * height);
 }
 
-AxisRange range_of(const std::vector<double>& values, double margin) {
+AxisRange range_of(const std::vector<double>& values, double margin, double least) {
   double low = INFINITY;
   double high = -INFINITY;
   for (const double value : values) {
@@ -278,7 +278,7 @@ AxisRange range_of(const std::vector<double>& values, double margin) {
     high = std::max(high, value);
   }
   if (low > high) return {};
-  const double room = high > low ? margin * (high - low) : std::max(0.1 * std::abs(high), 0.5);
+  const double room = high > low ? margin * (high - low) : std::max(0.1 * std::abs(high), least);
   return {low - room, high + room};
 }
 

@@ -86,7 +86,7 @@ double frame_width(double part);
 void equalise(AxisRange& x, AxisRange& y, double width, double height);
 
 /// What the points need and a margin, a share of their extent; never empty.
-AxisRange range_of(const std::vector<double>& values, double margin);
+AxisRange range_of(const std::vector<double>& values, double margin, double least = 0.5);
 
 /// Panels of curves over whole numbers, so many side by side. Their axes fit the curves, and that of a
 /// quantity that is never negative is never negative. Thin lines lie below, broad ones on top.

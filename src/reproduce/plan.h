@@ -19,7 +19,6 @@ class RecipeSource;
 
 namespace sadam::reproduce {
 
-/// What is left of S-Adam's effect when the brake no longer answers to the loss.
 // clang-format off
 #define SADAM_TABLE_CONTROLS(VALUE)                                                                          \
   VALUE(none, "the row itself")                                                                              \
@@ -28,6 +27,7 @@ namespace sadam::reproduce {
   VALUE(cosine, "AdamW, the learning rate falling to 0; one for all rows")
 // clang-format on
 
+/// What is left of S-Adam's effect when the brake no longer answers to the loss.
 enum class Control { SADAM_TABLE_CONTROLS(SADAM_ENUMERATOR) };
 SADAM_FAMILY(Control, SADAM_TABLE_CONTROLS)
 

@@ -6,6 +6,7 @@
 #include <torch/nn/module.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "base/usage_error.h"
@@ -90,6 +91,9 @@ NetworkAndBatch network_and_batch(const RunPaths& paths, const Recipe& recipe,
   settled.train.threads = use_threads(recipe.train.threads);
   const auto data = DataSets().open(recipe.data);
   const auto device = device_named(recipe.train.device);
+  settled.train.processes = 1;
+  check_batches(settled, std::min(settled.train.batch, static_cast<std::int64_t>(data.train->size())),
+                static_cast<std::int64_t>(data.train->pixels()));
   torch::manual_seed(static_cast<std::uint64_t>(recipe.seed));
   NetworkAndBatch found{network_of(paths, recipe, data, choice).classifier, {}};
   found.network->to(device);

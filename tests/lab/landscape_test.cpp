@@ -70,6 +70,17 @@ TEST_P(EveryLandscape, IsTheSameForTorch) {
   }
 }
 
+TEST(Staircase, HasTheGradientOfTheQuadraticAtTheNearestStep) {
+  const auto staircase = make_landscape("staircase", 6);
+  const auto quadratic = make_landscape("quadratic", 6);
+  for (const auto& x : some_points(staircase, 20)) {
+    auto rounded = x;
+    for (auto& each : rounded) each = std::nearbyint(each * 4) / 4;
+    EXPECT_EQ(staircase.gradient(x), quadratic.gradient(rounded));
+    EXPECT_EQ(staircase.value(x), quadratic.value(rounded));
+  }
+}
+
 // For these functions the slope in a direction is the support function of ∂f: the largest ⟨g, v⟩ over it.
 TEST_P(EveryLandscape, HasTheSlopesThatItsSubdifferentialSays) {
   if (f.cell > 0) GTEST_SKIP() << "it jumps";

@@ -1,5 +1,4 @@
-// Ranks for a test: this program, started again for each of them with this test alone. Those of Gloo are
-// forks of a process that has libtorch loaded; those of NCCL, which has a GPU to begin, are executed.
+// Ranks for a test: this program, started again for each of them with this test alone.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +19,6 @@
 #include <vector>
 
 #include "support/free_port.h"
-#include "support/starter.h"
 #include "support/temporary_folder.h"
 
 namespace sadam::testing {
@@ -36,13 +34,14 @@ struct Ended {
 };
 
 using MakeGroup = std::function<Group(const RankOptions&)>;
+inline Group over_gloo(const RankOptions& options) { return make_gloo_group(options); }
 
-/// Runs `body` on this many ranks, each a process of its own, and returns what each has returned. They talk
-/// over Gloo, or over the groups that `make_group` makes. A test that calls this for several sizes does so
-/// before it looks at any result, and for each size once.
+/// Runs `body` on this many ranks, each a process of its own, and returns what each has returned. A test that
+/// calls this for several sizes does so before it looks at any result, and for each size once.
 inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const Group&)>& body,
                                    std::chrono::milliseconds timeout = std::chrono::seconds(60),
-                                   const std::vector<int>& absent = {}, const MakeGroup& make_group = {}) {
+                                   const std::vector<int>& absent = {},
+                                   const MakeGroup& make_group = over_gloo) {
   if (const char* const rank = std::getenv("SADAM_TEST_RANK")) {
     if (std::atoi(std::getenv("SADAM_TEST_SIZE")) != size) return std::vector<Ended>(size);
     torch::set_num_threads(1);
@@ -56,8 +55,7 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     try {
       auto options = RankOptions().host("127.0.0.1").port(std::atoi(std::getenv("SADAM_TEST_PORT")));
-      options.rank(std::atoi(rank)).size(size).timeout(timeout);
-      torch::save(body(make_group ? make_group(options) : make_gloo_group(options)),
+      torch::save(body(make_group(options.rank(std::atoi(rank)).size(size).timeout(timeout))),
                   (folder / (std::string(rank) + ".pt")).string());
     } catch (const Error& error) {
       write_text(folder / (std::string(rank) + ".txt"), error.what());
@@ -72,18 +70,13 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
   const auto filter = std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
   std::vector<pid_t> processes;
   for (int rank = 0; rank < size; ++rank) {
-    if (std::find(absent.begin(), absent.end(), rank) != absent.end()) {
-      processes.push_back(-1);
-      continue;
-    }
-    const std::vector<std::string> variables = {"SADAM_TEST_RANK",   std::to_string(rank),
-                                                "SADAM_TEST_SIZE",   std::to_string(size),
-                                                "SADAM_TEST_PORT",   port,
-                                                "SADAM_TEST_FOLDER", folder.path().string()};
-    processes.push_back(make_group ? ::fork() : Starter::instance().start(variables));
+    const bool is_absent = std::find(absent.begin(), absent.end(), rank) != absent.end();
+    processes.push_back(is_absent ? -1 : ::fork());
     if (processes.back() != 0) continue;
-    for (std::size_t i = 0; i < variables.size(); i += 2)
-      ::setenv(variables[i].c_str(), variables[i + 1].c_str(), 1);
+    ::setenv("SADAM_TEST_RANK", std::to_string(rank).c_str(), 1);
+    ::setenv("SADAM_TEST_SIZE", std::to_string(size).c_str(), 1);
+    ::setenv("SADAM_TEST_PORT", port.c_str(), 1);
+    ::setenv("SADAM_TEST_FOLDER", folder.path().c_str(), 1);
     ::setenv("OMP_NUM_THREADS", "1", 1);
     ::setenv("NCCL_HOSTID", std::to_string(rank).c_str(), 1);  // or two may not share a GPU
     ::execl("/proc/self/exe", "rank", filter.c_str(), "--gtest_brief=1", nullptr);
@@ -112,7 +105,7 @@ inline std::vector<Ended> on_ranks(int size, const std::function<Tensors(const G
 
 /// The same where every rank must come to its end.
 inline std::vector<Tensors> results_of(int size, const std::function<Tensors(const Group&)>& body,
-                                       const MakeGroup& make_group = {}) {
+                                       const MakeGroup& make_group = over_gloo) {
   std::vector<Tensors> results;
   for (const auto& ended : on_ranks(size, body, std::chrono::seconds(60), {}, make_group)) {
     EXPECT_EQ(ended.status, 0) << ended.sentence;

@@ -100,11 +100,13 @@ TEST(Figures, TitlesNameNothingThatIsNotShown) {
 }
 
 TEST(Figures, ShowWhatTheirTablesHave) {
+  const std::vector<std::string> measures = {"test_accuracy", "train_loss", "test_loss"};
   for (const auto& figure : built_in_figures()) {
     const auto table = find_table(figure.table);
     for (const auto& key : figure.columns) EXPECT_TRUE(contains(keys_of(table.columns), key)) << key;
     for (const auto& key : figure.rows) EXPECT_TRUE(contains(keys_of(table.rows), key)) << key;
     EXPECT_FALSE(figure.measures.empty()) << figure.key;
+    for (const auto& key : figure.measures) EXPECT_TRUE(contains(measures, key)) << key;
   }
 }
 

@@ -19,25 +19,32 @@ constexpr const char* kMetadata = "__metadata__";
 /// The format's own limit.
 constexpr std::uint64_t kLongestHeader = 100'000'000;
 
-/// No name may be given twice, of which JSON keeps the last, and nothing lies deeper than the numbers of a
-/// tensor: neither escapes the parser.
+/// No name may be given twice, of which JSON keeps the last, nothing lies deeper than the numbers of a
+/// tensor, and no list is longer than a shape may be: none of this escapes the parser.
 json parse_header(std::string_view text) {
   std::vector<std::set<std::string>> names;  // of the objects that surround the place
+  std::size_t numbers = 0;                   // of the list that surrounds it
   const auto watch = [&](int depth, json::parse_event_t event, json& name) {
     using Event = json::parse_event_t;
     if (event == Event::object_start || event == Event::array_start) {
       if (depth > 2) throw Error("the header is nested too deeply");
       names.resize(static_cast<std::size_t>(depth));
       names.emplace_back();
+      numbers = 0;
+    } else if (event == Event::value && depth == 3 && ++numbers > kMostDimensions + 1) {
+      throw Error("the header has a list that is too long for a shape");
     } else if (event == Event::key && !names.at(static_cast<std::size_t>(depth) - 1).insert(name).second) {
       throw Error(fmt::format("the header names {} twice", in_quotes(name.get<std::string>())));
     }
     return true;
   };
-  auto header = json::parse(text, watch, /*allow_exceptions=*/false);
-  if (header.is_discarded()) throw Error("the header is not valid JSON");
-  if (!header.is_object()) throw Error("the header is not a JSON object");
-  return header;
+  try {
+    auto header = json::parse(text, watch);
+    if (!header.is_object()) throw Error("the header is not a JSON object");
+    return header;
+  } catch (const json::parse_error& error) {
+    throw Error(fmt::format("the header is not valid JSON at its byte {}", error.byte));
+  }
 }
 
 std::map<std::string, std::string> metadata_in(const json& entries) {
@@ -76,7 +83,10 @@ HeaderTensor tensor_in(const std::string& name, const json& entry) {
   };
   const auto& type = field("dtype");
   const auto dtype = type.is_string() ? from_safetensors_name(type.get<std::string>()) : std::nullopt;
-  if (!dtype) tensor.refuse(fmt::format("has the element type {}, which is not supported", type.dump()));
+  if (!dtype) {
+    const auto given = in_quotes(type.is_string() ? type.get<std::string>() : type.dump());
+    tensor.refuse(fmt::format("has the element type {}, which is not supported", given));
+  }
   tensor.dtype = *dtype;
   const auto shape = numbers("shape");
   if (shape.size() > kMostDimensions) tensor.refuse("has too many dimensions");
