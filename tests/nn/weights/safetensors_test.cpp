@@ -110,7 +110,7 @@ TEST(Safetensors, HeadersThatAreNotOfTheFormatAreRefused) {
   EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,0]}})"),
                    "does not fit"));
   EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F8_E4M3","shape":[0],"data_offsets":[0,0]}})"),
-                   "'w' has the element type \"F8_E4M3\", which is not supported"));
+                   "'w' has the element type 'F8_E4M3', which is not supported"));
   EXPECT_TRUE(
       says(refused(R"({"w":{"dtype":"F32","shape":[0]}})"), "'w' needs dtype, shape and data_offsets"));
   EXPECT_TRUE(says(refused(R"({"w":{"dtype":"F32","dtype":"F32"}})"), "'dtype' twice"));
@@ -123,7 +123,10 @@ TEST(Safetensors, HeadersThatAreNotOfTheFormatAreRefused) {
   EXPECT_TRUE(says(refused(R"({"w":null})"), "'w' needs dtype"));
   EXPECT_TRUE(says(refused("[]"), "not a JSON object"));
   EXPECT_TRUE(says(refused(R"({"w":)" + std::string(100'000, '[')), "nested too deeply"));
-  EXPECT_TRUE(says(refused("{} x"), "not valid JSON"));
+  EXPECT_TRUE(says(refused("{} x"), "not valid JSON at its byte 4"));
+  std::string many_numbers = "1";
+  for (int i = 0; i < 100; ++i) many_numbers += ",1";
+  EXPECT_TRUE(says(refused(R"({"w":{"shape":[)" + many_numbers), "too long for a shape"));
   std::string many_dimensions = "1";
   for (int i = 0; i < 64; ++i) many_dimensions += ",1";
   EXPECT_TRUE(
