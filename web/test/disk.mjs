@@ -16,7 +16,7 @@ import {
   widen,
   withData,
 } from "./fixture.mjs";
-import { box, chart, drag, faults, numbers, saved, until, visit } from "./visit.mjs";
+import { box, chart, chooseNone, drag, faults, numbers, saved, until, visit } from "./visit.mjs";
 
 export async function setUp({ browser, sadam, folder, made }) {
   mkdirSync(folder, { recursive: true });
@@ -154,10 +154,7 @@ export const checks = {
     await page.getByText("3 seeds of S-Adam k=2, authors' code", { exact: true }).click();
     await page.locator("details.seeds[open]").getByLabel("seed 2").uncheck();
     await until("two seeds", async () => /2 seeds/.test(await legend.first().textContent()));
-    await page.getByRole("button", { name: "Choose none" }).click();
-    await until("nothing chosen", async () =>
-      /No run is chosen/.test(await page.locator("#curves").textContent()),
-    );
+    await chooseNone(page);
     await page.getByRole("button", { name: "Show these curves" }).click();
     await until("all of the table", async () => (await legend.count()) === 3);
     await page.reload();
@@ -217,7 +214,7 @@ export const checks = {
     assert.match(text, /1 damaged/);
     assert.match(await page.locator(".problem").first().innerText(), /\w+ .*\./);
     // What can be read is drawn.
-    await page.getByRole("button", { name: "Choose none" }).click();
+    await chooseNone(page);
     await box(page, "broken").check();
     await chart(page, "loss").waitFor();
     assert.ok((await numbers(page, "loss")).length >= 4);

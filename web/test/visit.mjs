@@ -66,6 +66,12 @@ export const chart = (page, key) => page.locator(`[data-chart="${key}"]`);
 /** The box of a group in the list of runs. */
 export const box = (page, group) => page.locator(`.run-list label[title="${group}"] input`);
 
+/** Waits until it is drawn: a box that is about to be unchecked takes no check. */
+export async function chooseNone(page) {
+  await page.getByRole("button", { name: "Choose none" }).click();
+  await page.locator("#curves").getByText("No run is chosen").waitFor();
+}
+
 /** The numbers of a chart, as its table has them. */
 export async function numbers(page, key) {
   const figure = chart(page, key);
