@@ -38,8 +38,8 @@ TEST(Figures, AFigureIsMadeOfTheRunsOfItsTable) {
     for (const auto& run : figure.plan.runs) EXPECT_TRUE(trained.contains(run.folder)) << run.folder;
   // Two columns, three seeds; four methods, two controls for two of them, one cosine.
   EXPECT_EQ(all[0].plan.runs.size(), 2U * 3U * (4U + 4U + 1U));
-  // Nine columns, three seeds; three methods, two controls for one of them, one cosine.
-  EXPECT_EQ(all[1].plan.runs.size(), 9U * 3U * (3U + 2U + 1U));
+  // Nine columns, three seeds; four methods, two controls for one of them, one cosine.
+  EXPECT_EQ(all[1].plan.runs.size(), 9U * 3U * (4U + 2U + 1U));
 }
 
 TEST(Figures, OnlyTakesFiguresColumnsAndRows) {
