@@ -6,13 +6,15 @@
 #include <stdexcept>
 
 #include "base/usage_error.h"
-#include "support/refusal.h"
+#include "report/runs_csv.h"
+#include "support/files.h"
 
 namespace sadam::reproduce {
 namespace {
 
 using sadam::testing::refusal;
 using sadam::testing::says;
+using sadam::testing::text_of_file;
 
 std::vector<Figure> figures_of(std::vector<std::string> only) {
   Request request;
@@ -108,6 +110,20 @@ TEST(Figures, ShowWhatTheirTablesHave) {
     EXPECT_FALSE(figure.measures.empty()) << figure.key;
     for (const auto& key : figure.measures) EXPECT_TRUE(contains(measures, key)) << key;
   }
+}
+
+// (The test runs in the root of the source.) Its seeds are the recipe's.
+TEST(Figures, TheReadmesPictureIsDrawnFromTheRunsOfTheRepository) {
+  const sadam::testing::TemporaryFolder folder;
+  Request request;
+  request.only = {"rivals"};
+  request.root = folder.path();
+  auto figure = plan_figures(built_in_figures(), request).front();
+  figure.plan = with_recorded(std::move(figure.plan), report::read_runs_csv("docs/results/rivals-runs.csv"),
+                              request.root);
+  const auto files = write_figure(figure, read_groups(figure.plan), folder.path());
+  EXPECT_TRUE(text_of_file(files.picture) == text_of_file("docs/images/rivals.svg"))
+      << "draw it anew: sadam reproduce curves --only rivals --from-csv docs/results/rivals-runs.csv";
 }
 
 }  // namespace
