@@ -6,9 +6,9 @@
 #include <hwy/highway.h>
 
 #include "kernels/adamw.h"
+#include "kernels/cpu/both_types.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/parallel.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -47,34 +47,23 @@ HWY_INLINE double adam_probe_chunk(const AdamProbe<T>& launch, const Chunk& chun
   return -step.sum.total();
 }
 
-double adam_probe_float(const AdamProbe<float>& launch, const Chunk& chunk) {
-  return adam_probe_chunk(launch, chunk);
-}
-double adam_probe_double(const AdamProbe<double>& launch, const Chunk& chunk) {
-  return adam_probe_chunk(launch, chunk);
-}
+SADAM_NAME_LOOP(adam_probe_chunk, AdamProbe)
 
 SADAM_END_FORMULAS
 
 #if HWY_ONCE
 namespace sadam::kernels {
 
-HWY_EXPORT(adam_probe_float);
-HWY_EXPORT(adam_probe_double);
+SADAM_EXPORT_LOOP(adam_probe_chunk, AdamProbe)
 
-template <>
-void adam_probe(const AdamProbe<float>& launch) {
-  *launch.slope += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
-    return HWY_DYNAMIC_DISPATCH(adam_probe_float)(launch, chunk);
+template <class T>
+void adam_probe(const AdamProbe<T>& launch) {
+  *launch.slope += cut(launch.segments).template sum<double>(launch.place.threads, [&](const Chunk& chunk) {
+    return best_adam_probe_chunk(launch, chunk);
   });
 }
-
-template <>
-void adam_probe(const AdamProbe<double>& launch) {
-  *launch.slope += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
-    return HWY_DYNAMIC_DISPATCH(adam_probe_double)(launch, chunk);
-  });
-}
+template void adam_probe(const AdamProbe<float>&);
+template void adam_probe(const AdamProbe<double>&);
 
 }  // namespace sadam::kernels
 #endif

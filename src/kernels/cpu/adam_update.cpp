@@ -6,9 +6,9 @@
 #include <hwy/highway.h>
 
 #include "kernels/adamw.h"
+#include "kernels/cpu/both_types.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/parallel.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -55,36 +55,24 @@ HWY_INLINE void adam_update_chunk(const AdamUpdate<T>& launch, const Chunk& chun
     adam_update_elements<T, false>(launch, chunk);
 }
 
-void adam_update_float(const AdamUpdate<float>& launch, const Chunk& chunk) {
-  adam_update_chunk(launch, chunk);
-}
-void adam_update_double(const AdamUpdate<double>& launch, const Chunk& chunk) {
-  adam_update_chunk(launch, chunk);
-}
+SADAM_NAME_LOOP(adam_update_chunk, AdamUpdate)
 
 SADAM_END_FORMULAS
 
 #if HWY_ONCE
 namespace sadam::kernels {
 
-HWY_EXPORT(adam_update_float);
-HWY_EXPORT(adam_update_double);
+SADAM_EXPORT_LOOP(adam_update_chunk, AdamUpdate)
 
-template <>
-void adam_update(const AdamUpdate<float>& launch) {
+template <class T>
+void adam_update(const AdamUpdate<T>& launch) {
   if (launch.skip != nullptr && *launch.skip != 0) return;
   cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
-    HWY_DYNAMIC_DISPATCH(adam_update_float)(launch, chunk);
+    best_adam_update_chunk(launch, chunk);
   });
 }
-
-template <>
-void adam_update(const AdamUpdate<double>& launch) {
-  if (launch.skip != nullptr && *launch.skip != 0) return;
-  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
-    HWY_DYNAMIC_DISPATCH(adam_update_double)(launch, chunk);
-  });
-}
+template void adam_update(const AdamUpdate<float>&);
+template void adam_update(const AdamUpdate<double>&);
 
 }  // namespace sadam::kernels
 #endif

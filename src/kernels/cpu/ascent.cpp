@@ -6,9 +6,9 @@
 #include <hwy/highway.h>
 
 #include "kernels/ascent.h"
+#include "kernels/cpu/both_types.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/parallel.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -62,52 +62,35 @@ HWY_INLINE void ascend_chunk(const Ascent<T>& launch, const Chunk& chunk) {
                          {segment.out + chunk.begin}, chunk.end - chunk.begin, step);
 }
 
-double ascent_length_float(const Ascent<float>& launch, const Chunk& chunk) {
-  return ascent_length_chunk(launch, chunk);
-}
-double ascent_length_double(const Ascent<double>& launch, const Chunk& chunk) {
-  return ascent_length_chunk(launch, chunk);
-}
-void ascend_float(const Ascent<float>& launch, const Chunk& chunk) { ascend_chunk(launch, chunk); }
-void ascend_double(const Ascent<double>& launch, const Chunk& chunk) { ascend_chunk(launch, chunk); }
+SADAM_NAME_LOOP(ascent_length_chunk, Ascent)
+SADAM_NAME_LOOP(ascend_chunk, Ascent)
 
 SADAM_END_FORMULAS
 
 #if HWY_ONCE
 namespace sadam::kernels {
 
-HWY_EXPORT(ascent_length_float);
-HWY_EXPORT(ascent_length_double);
-HWY_EXPORT(ascend_float);
-HWY_EXPORT(ascend_double);
+SADAM_EXPORT_LOOP(ascent_length_chunk, Ascent)
+SADAM_EXPORT_LOOP(ascend_chunk, Ascent)
 
-template <>
-void ascent_length(const Ascent<float>& launch) {
-  *launch.squared_length += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
-    return HWY_DYNAMIC_DISPATCH(ascent_length_float)(launch, chunk);
-  });
+template <class T>
+void ascent_length(const Ascent<T>& launch) {
+  *launch.squared_length +=
+      cut(launch.segments).template sum<double>(launch.place.threads, [&](const Chunk& chunk) {
+        return best_ascent_length_chunk(launch, chunk);
+      });
 }
+template void ascent_length(const Ascent<float>&);
+template void ascent_length(const Ascent<double>&);
 
-template <>
-void ascent_length(const Ascent<double>& launch) {
-  *launch.squared_length += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
-    return HWY_DYNAMIC_DISPATCH(ascent_length_double)(launch, chunk);
-  });
-}
-
-template <>
-void ascend(const Ascent<float>& launch) {
+template <class T>
+void ascend(const Ascent<T>& launch) {
   cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
-    HWY_DYNAMIC_DISPATCH(ascend_float)(launch, chunk);
+    best_ascend_chunk(launch, chunk);
   });
 }
-
-template <>
-void ascend(const Ascent<double>& launch) {
-  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
-    HWY_DYNAMIC_DISPATCH(ascend_double)(launch, chunk);
-  });
-}
+template void ascend(const Ascent<float>&);
+template void ascend(const Ascent<double>&);
 
 }  // namespace sadam::kernels
 #endif

@@ -7,9 +7,9 @@
 
 #include <limits>
 
+#include "kernels/cpu/both_types.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/parallel.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -46,34 +46,24 @@ HWY_INLINE std::int64_t count_chunk(const CountNonFinite<T>& launch, const Chunk
   return static_cast<std::int64_t>(hn::GetLane(hn::SumOfLanes(du, step.count)));
 }
 
-std::int64_t count_float(const CountNonFinite<float>& launch, const Chunk& chunk) {
-  return count_chunk(launch, chunk);
-}
-std::int64_t count_double(const CountNonFinite<double>& launch, const Chunk& chunk) {
-  return count_chunk(launch, chunk);
-}
+SADAM_NAME_LOOP(count_chunk, CountNonFinite)
 
 SADAM_END_FORMULAS
 
 #if HWY_ONCE
 namespace sadam::kernels {
 
-HWY_EXPORT(count_float);
-HWY_EXPORT(count_double);
+SADAM_EXPORT_LOOP(count_chunk, CountNonFinite)
 
-template <>
-void count_non_finite(const CountNonFinite<float>& launch) {
-  *launch.out += cut(launch.segments).sum<std::int64_t>(launch.place.threads, [&](const Chunk& chunk) {
-    return HWY_DYNAMIC_DISPATCH(count_float)(launch, chunk);
-  });
+template <class T>
+void count_non_finite(const CountNonFinite<T>& launch) {
+  *launch.out +=
+      cut(launch.segments).template sum<std::int64_t>(launch.place.threads, [&](const Chunk& chunk) {
+        return best_count_chunk(launch, chunk);
+      });
 }
-
-template <>
-void count_non_finite(const CountNonFinite<double>& launch) {
-  *launch.out += cut(launch.segments).sum<std::int64_t>(launch.place.threads, [&](const Chunk& chunk) {
-    return HWY_DYNAMIC_DISPATCH(count_double)(launch, chunk);
-  });
-}
+template void count_non_finite(const CountNonFinite<float>&);
+template void count_non_finite(const CountNonFinite<double>&);
 
 }  // namespace sadam::kernels
 #endif

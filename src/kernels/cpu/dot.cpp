@@ -5,9 +5,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/both_types.h"
 #include "kernels/cpu/direction_tiles.h"
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/parallel.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -33,30 +33,23 @@ HWY_INLINE double dot_chunk(const Dot<T>& launch, const Chunk& chunk) {
   return scale_of(launch, segment) * step.sum.total();
 }
 
-double dot_float(const Dot<float>& launch, const Chunk& chunk) { return dot_chunk(launch, chunk); }
-double dot_double(const Dot<double>& launch, const Chunk& chunk) { return dot_chunk(launch, chunk); }
+SADAM_NAME_LOOP(dot_chunk, Dot)
 
 SADAM_END_FORMULAS
 
 #if HWY_ONCE
 namespace sadam::kernels {
 
-HWY_EXPORT(dot_float);
-HWY_EXPORT(dot_double);
+SADAM_EXPORT_LOOP(dot_chunk, Dot)
 
-template <>
-void dot(const Dot<float>& launch) {
-  *launch.out += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
-    return HWY_DYNAMIC_DISPATCH(dot_float)(launch, chunk);
+template <class T>
+void dot(const Dot<T>& launch) {
+  *launch.out += cut(launch.segments).template sum<double>(launch.place.threads, [&](const Chunk& chunk) {
+    return best_dot_chunk(launch, chunk);
   });
 }
-
-template <>
-void dot(const Dot<double>& launch) {
-  *launch.out += cut(launch.segments).sum<double>(launch.place.threads, [&](const Chunk& chunk) {
-    return HWY_DYNAMIC_DISPATCH(dot_double)(launch, chunk);
-  });
-}
+template void dot(const Dot<float>&);
+template void dot(const Dot<double>&);
 
 }  // namespace sadam::kernels
 #endif

@@ -6,9 +6,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/both_types.h"
 #include "kernels/cpu/direction_tiles.h"
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/parallel.h"
 
 SADAM_BEGIN_FORMULAS
 
@@ -48,30 +48,23 @@ HWY_INLINE void perturb_chunk(const Perturb<T>& launch, const Chunk& chunk) {
                   chunk.end - chunk.begin, use);
 }
 
-void perturb_float(const Perturb<float>& launch, const Chunk& chunk) { perturb_chunk(launch, chunk); }
-void perturb_double(const Perturb<double>& launch, const Chunk& chunk) { perturb_chunk(launch, chunk); }
+SADAM_NAME_LOOP(perturb_chunk, Perturb)
 
 SADAM_END_FORMULAS
 
 #if HWY_ONCE
 namespace sadam::kernels {
 
-HWY_EXPORT(perturb_float);
-HWY_EXPORT(perturb_double);
+SADAM_EXPORT_LOOP(perturb_chunk, Perturb)
 
-template <>
-void perturb(const Perturb<float>& launch) {
+template <class T>
+void perturb(const Perturb<T>& launch) {
   cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
-    HWY_DYNAMIC_DISPATCH(perturb_float)(launch, chunk);
+    best_perturb_chunk(launch, chunk);
   });
 }
-
-template <>
-void perturb(const Perturb<double>& launch) {
-  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
-    HWY_DYNAMIC_DISPATCH(perturb_double)(launch, chunk);
-  });
-}
+template void perturb(const Perturb<float>&);
+template void perturb(const Perturb<double>&);
 
 }  // namespace sadam::kernels
 #endif

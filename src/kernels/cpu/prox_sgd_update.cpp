@@ -5,9 +5,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/both_types.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/soft_threshold.h"
 
 SADAM_BEGIN_FORMULAS
@@ -42,34 +42,24 @@ HWY_INLINE void prox_sgd_chunk(const ProxSgdUpdate<T>& launch, const Chunk& chun
                          step);
 }
 
-void prox_sgd_float(const ProxSgdUpdate<float>& launch, const Chunk& chunk) { prox_sgd_chunk(launch, chunk); }
-void prox_sgd_double(const ProxSgdUpdate<double>& launch, const Chunk& chunk) {
-  prox_sgd_chunk(launch, chunk);
-}
+SADAM_NAME_LOOP(prox_sgd_chunk, ProxSgdUpdate)
 
 SADAM_END_FORMULAS
 
 #if HWY_ONCE
 namespace sadam::kernels {
 
-HWY_EXPORT(prox_sgd_float);
-HWY_EXPORT(prox_sgd_double);
+SADAM_EXPORT_LOOP(prox_sgd_chunk, ProxSgdUpdate)
 
-template <>
-void prox_sgd_update(const ProxSgdUpdate<float>& launch) {
+template <class T>
+void prox_sgd_update(const ProxSgdUpdate<T>& launch) {
   if (launch.skip != nullptr && *launch.skip != 0) return;
   cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
-    HWY_DYNAMIC_DISPATCH(prox_sgd_float)(launch, chunk);
+    best_prox_sgd_chunk(launch, chunk);
   });
 }
-
-template <>
-void prox_sgd_update(const ProxSgdUpdate<double>& launch) {
-  if (launch.skip != nullptr && *launch.skip != 0) return;
-  cut(launch.segments).for_each(launch.place.threads, [&](std::size_t, const Chunk& chunk) {
-    HWY_DYNAMIC_DISPATCH(prox_sgd_double)(launch, chunk);
-  });
-}
+template void prox_sgd_update(const ProxSgdUpdate<float>&);
+template void prox_sgd_update(const ProxSgdUpdate<double>&);
 
 }  // namespace sadam::kernels
 #endif

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/cpu/both_types.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/parallel.h"
 #include "nn/kernels/fake_quantize.h"
 #include "nn/kernels/kernels.h"
 
@@ -52,12 +52,7 @@ HWY_INLINE T maximum_chunk(const AbsoluteMaximum<T>& launch, const Chunk& chunk)
   return maximum;
 }
 
-float maximum_float(const AbsoluteMaximum<float>& launch, const Chunk& chunk) {
-  return maximum_chunk(launch, chunk);
-}
-double maximum_double(const AbsoluteMaximum<double>& launch, const Chunk& chunk) {
-  return maximum_chunk(launch, chunk);
-}
+SADAM_NAME_LOOP(maximum_chunk, AbsoluteMaximum)
 
 template <class T>
 struct QuantizeStep {
@@ -82,20 +77,15 @@ HWY_INLINE void quantize_chunk(const FakeQuantize<T>& launch, const Chunk& chunk
                          step);
 }
 
-void quantize_float(const FakeQuantize<float>& launch, const Chunk& chunk) { quantize_chunk(launch, chunk); }
-void quantize_double(const FakeQuantize<double>& launch, const Chunk& chunk) {
-  quantize_chunk(launch, chunk);
-}
+SADAM_NAME_LOOP(quantize_chunk, FakeQuantize)
 
 SADAM_END_FORMULAS
 
 #if HWY_ONCE
 namespace sadam::kernels {
 
-HWY_EXPORT(maximum_float);
-HWY_EXPORT(maximum_double);
-HWY_EXPORT(quantize_float);
-HWY_EXPORT(quantize_double);
+SADAM_EXPORT_LOOP(maximum_chunk, AbsoluteMaximum)
+SADAM_EXPORT_LOOP(quantize_chunk, FakeQuantize)
 
 namespace {
 
@@ -105,11 +95,13 @@ Chunks cut_one(std::int64_t count) {
   return chunks;
 }
 
-template <class T, class Run>
-T maximum_of_chunks(const AbsoluteMaximum<T>& launch, const Run& run) {
+}  // namespace
+
+template <class T>
+T absolute_maximum(const AbsoluteMaximum<T>& launch) {
   std::vector<T> parts(static_cast<std::size_t>(launch.count) / kChunk + 1, T{0});
   cut_one(launch.count).for_each(launch.threads, [&](std::size_t index, const Chunk& chunk) {
-    parts[index] = run(chunk);
+    parts[index] = best_maximum_chunk(launch, chunk);
   });
   T maximum = 0;
   for (const T part : parts) {
@@ -118,34 +110,17 @@ T maximum_of_chunks(const AbsoluteMaximum<T>& launch, const Run& run) {
   }
   return maximum;
 }
+template float absolute_maximum(const AbsoluteMaximum<float>&);
+template double absolute_maximum(const AbsoluteMaximum<double>&);
 
-}  // namespace
-
-template <>
-float absolute_maximum(const AbsoluteMaximum<float>& launch) {
-  return maximum_of_chunks(
-      launch, [&](const Chunk& chunk) { return HWY_DYNAMIC_DISPATCH(maximum_float)(launch, chunk); });
-}
-
-template <>
-double absolute_maximum(const AbsoluteMaximum<double>& launch) {
-  return maximum_of_chunks(
-      launch, [&](const Chunk& chunk) { return HWY_DYNAMIC_DISPATCH(maximum_double)(launch, chunk); });
-}
-
-template <>
-void fake_quantize(const FakeQuantize<float>& launch) {
+template <class T>
+void fake_quantize(const FakeQuantize<T>& launch) {
   cut_one(launch.count).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
-    HWY_DYNAMIC_DISPATCH(quantize_float)(launch, chunk);
+    best_quantize_chunk(launch, chunk);
   });
 }
-
-template <>
-void fake_quantize(const FakeQuantize<double>& launch) {
-  cut_one(launch.count).for_each(launch.threads, [&](std::size_t, const Chunk& chunk) {
-    HWY_DYNAMIC_DISPATCH(quantize_double)(launch, chunk);
-  });
-}
+template void fake_quantize(const FakeQuantize<float>&);
+template void fake_quantize(const FakeQuantize<double>&);
 
 }  // namespace sadam::kernels
 #endif

@@ -5,8 +5,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/both_types.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/parallel.h"
 #include "nn/kernels/kernels.h"
 
 SADAM_BEGIN_FORMULAS
@@ -112,11 +112,11 @@ struct PoolGradientStep {
 };
 
 template <class T>
-HWY_INLINE void pool_rows(const PoolRelu<T>& launch, std::size_t begin, std::size_t end) {
+HWY_INLINE void pool_rows(const PoolRelu<T>& launch, const Chunk& of_rows) {
   const PooledRows rows(launch.shape);
   const std::size_t channels = rows.channels;
   const PoolStep<T> step;
-  for (std::size_t row = begin; row < end; ++row) {
+  for (std::size_t row = of_rows.begin; row < of_rows.end; ++row) {
     const T* top = launch.in + rows.above(row);
     const T* bottom = top + rows.row_in;
     T* out = launch.out + row * rows.row_out;
@@ -130,11 +130,11 @@ HWY_INLINE void pool_rows(const PoolRelu<T>& launch, std::size_t begin, std::siz
 }
 
 template <class T>
-HWY_INLINE void pool_gradient_rows(const PoolReluGradient<T>& launch, std::size_t begin, std::size_t end) {
+HWY_INLINE void pool_gradient_rows(const PoolReluGradient<T>& launch, const Chunk& of_rows) {
   const PooledRows rows(launch.shape);
   const std::size_t channels = rows.channels;
   const PoolGradientStep<T> step;
-  for (std::size_t row = begin; row < end; ++row) {
+  for (std::size_t row = of_rows.begin; row < of_rows.end; ++row) {
     const T* top = launch.in + rows.above(row);
     const T* bottom = top + rows.row_in;
     T* top_gradient = launch.in_gradient + rows.above(row);
@@ -159,32 +159,20 @@ HWY_INLINE void pool_gradient_rows(const PoolReluGradient<T>& launch, std::size_
   }
 }
 
-void pool_float(const PoolRelu<float>& launch, std::size_t begin, std::size_t end) {
-  pool_rows(launch, begin, end);
-}
-void pool_double(const PoolRelu<double>& launch, std::size_t begin, std::size_t end) {
-  pool_rows(launch, begin, end);
-}
-void pool_gradient_float(const PoolReluGradient<float>& launch, std::size_t begin, std::size_t end) {
-  pool_gradient_rows(launch, begin, end);
-}
-void pool_gradient_double(const PoolReluGradient<double>& launch, std::size_t begin, std::size_t end) {
-  pool_gradient_rows(launch, begin, end);
-}
+SADAM_NAME_LOOP(pool_rows, PoolRelu)
+SADAM_NAME_LOOP(pool_gradient_rows, PoolReluGradient)
 
 SADAM_END_FORMULAS
 
 #if HWY_ONCE
 namespace sadam::kernels {
 
-HWY_EXPORT(pool_float);
-HWY_EXPORT(pool_double);
-HWY_EXPORT(pool_gradient_float);
-HWY_EXPORT(pool_gradient_double);
+SADAM_EXPORT_LOOP(pool_rows, PoolRelu)
+SADAM_EXPORT_LOOP(pool_gradient_rows, PoolReluGradient)
 
 namespace {
 
-/// Calls run(begin, end) for ranges of rows of the result.
+/// Calls run(rows) for ranges of rows of the result.
 template <class Run>
 void for_rows(const PoolShape& shape, int threads, const Run& run) {
   const HWY_NAMESPACE::PooledRows rows(shape);
@@ -193,39 +181,26 @@ void for_rows(const PoolShape& shape, int threads, const Run& run) {
   chunks.add(0, rows.count * rows.row_out, 0,
              std::max<std::uint64_t>(1, kChunk / rows.row_out) * rows.row_out);
   chunks.for_each(threads, [&](std::size_t, const Chunk& chunk) {
-    run(chunk.begin / rows.row_out, chunk.end / rows.row_out);
+    run(Chunk{0, chunk.begin / rows.row_out, chunk.end / rows.row_out});
   });
 }
 
 }  // namespace
 
-template <>
-void pool_relu(const PoolRelu<float>& launch) {
-  for_rows(launch.shape, launch.threads, [&](std::size_t begin, std::size_t end) {
-    HWY_DYNAMIC_DISPATCH(pool_float)(launch, begin, end);
-  });
+template <class T>
+void pool_relu(const PoolRelu<T>& launch) {
+  for_rows(launch.shape, launch.threads, [&](const Chunk& of_rows) { best_pool_rows(launch, of_rows); });
 }
+template void pool_relu(const PoolRelu<float>&);
+template void pool_relu(const PoolRelu<double>&);
 
-template <>
-void pool_relu(const PoolRelu<double>& launch) {
-  for_rows(launch.shape, launch.threads, [&](std::size_t begin, std::size_t end) {
-    HWY_DYNAMIC_DISPATCH(pool_double)(launch, begin, end);
-  });
+template <class T>
+void pool_relu_gradient(const PoolReluGradient<T>& launch) {
+  for_rows(launch.shape, launch.threads,
+           [&](const Chunk& of_rows) { best_pool_gradient_rows(launch, of_rows); });
 }
-
-template <>
-void pool_relu_gradient(const PoolReluGradient<float>& launch) {
-  for_rows(launch.shape, launch.threads, [&](std::size_t begin, std::size_t end) {
-    HWY_DYNAMIC_DISPATCH(pool_gradient_float)(launch, begin, end);
-  });
-}
-
-template <>
-void pool_relu_gradient(const PoolReluGradient<double>& launch) {
-  for_rows(launch.shape, launch.threads, [&](std::size_t begin, std::size_t end) {
-    HWY_DYNAMIC_DISPATCH(pool_gradient_double)(launch, begin, end);
-  });
-}
+template void pool_relu_gradient(const PoolReluGradient<float>&);
+template void pool_relu_gradient(const PoolReluGradient<double>&);
 
 }  // namespace sadam::kernels
 #endif
