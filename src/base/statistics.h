@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -36,10 +37,12 @@ inline std::optional<double> deviation(std::span<const double> values) {
 
 /// The factor on a standard error that makes a 95 % interval (Student's t) of so many values, two or more.
 inline double t_factor(std::size_t values) {
-  constexpr double kFew[] = {12.7062, 4.3027, 3.1824, 2.7764};  // 1 to 4 degrees of freedom
+  constexpr double kFew[] = {12.7062047, 4.3026527, 3.1824463, 2.7764451, 2.5705818,
+                             2.4469119,  2.3646243, 2.3060041, 2.2621572, 2.2281389,
+                             2.2009852,  2.1788128, 2.1603687, 2.1447867, 2.1314495};  // by degrees of freedom
+  if (values - 2 < std::size(kFew)) return kFew[values - 2];
+  // Cornish and Fisher's expansion: within 1e-6.
   const auto n = static_cast<double>(values - 1);
-  if (n < 5) return kFew[values - 2];
-  // Cornish and Fisher's expansion: within 4e-4.
   return 1.959964 + (2.372270 + (2.822502 + (2.555850 + 1.589536 / n) / n) / n) / n;
 }
 

@@ -383,13 +383,13 @@ def readme(check):
                         for k in "28")]
 
     check.table("Use it", "network, default options", cost)
-    check.say("keeps a 2-bit network from collapsing: {} ± {} points above AdamW",
+    check.say("keeps a 2-bit network from collapsing: it ends {} ± {} above AdamW",
               against("last", C, "k8", "base"))
-    check.say("AdamW with every step × {} does that too: S-Adam is {} ± {} points above it",
-              mean(brake(*at(C, "k8"))), against("last", C, "k8", "k8.matched"))
-    check.say("Mean of five rates {} %, AdamW's {} %",
+    check.say("S-Adam ends {} ± {} above AdamW with every step × {}",
+              against("last", C, "k8", "k8.matched"), mean(brake(*at(C, "k8"))))
+    check.say("Over five rates it averages {} %, AdamW with cosine {} %",
               [mean(means(C, row).values()) for row in ("step4-cosine", "adamw-cosine")])
-    check.say("a held brake, {} ± {} over AdamW at its best constant rate", fresh(C, "held-03", "adamw-3e-4"))
+    check.say("a held brake. It ends {} ± {} above AdamW at its best constant rate", fresh(C, "held-03", "adamw-3e-4"))
     check.given("libtorch 1.13", "Apache-2.0")
 
 
