@@ -37,9 +37,9 @@ inline std::optional<double> deviation(std::span<const double> values) {
 
 /// The factor on a standard error that makes a 95 % interval (Student's t) of so many values, two or more.
 inline double t_factor(std::size_t values) {
-  constexpr double kFew[] = {12.7062047, 4.3026527, 3.1824463, 2.7764451, 2.5705818,
-                             2.4469119,  2.3646243, 2.3060041, 2.2621572, 2.2281389,
-                             2.2009852,  2.1788128, 2.1603687, 2.1447867, 2.1314495};  // by degrees of freedom
+  constexpr double kFew[] = {12.7062047, 4.3026527, 3.1824463, 2.7764451, 2.5705818, 2.4469119,
+                             2.3646243,  2.3060041, 2.2621572, 2.2281389, 2.2009852, 2.1788128,
+                             2.1603687,  2.1447867, 2.1314495};  // by degrees of freedom
   if (values - 2 < std::size(kFew)) return kFew[values - 2];
   // Cornish and Fisher's expansion: within 1e-6.
   const auto n = static_cast<double>(values - 1);
