@@ -9,6 +9,12 @@
 
 namespace sadam::lab {
 
+double mean_over(std::span<const double> values, const std::vector<std::size_t>& some) {
+  double total = 0;
+  for (const auto i : some) total += values[i];
+  return total / static_cast<double>(some.size());
+}
+
 Estimate mean_of(std::span<const double> values) {
   const double mean = base::mean(values);
   const double half = base::half_interval(values).value_or(0);
@@ -47,7 +53,7 @@ Estimate over_seeds(std::size_t count, const SeedStatistic& statistic, std::uint
                     std::size_t resamples) {
   std::vector<std::size_t> seeds(count);
   std::iota(seeds.begin(), seeds.end(), std::size_t{0});
-  Estimate estimate = Estimate::exact(statistic(seeds));
+  Estimate estimate = statistic(seeds);
   if (count < 2) return estimate;
   std::mt19937_64 generator(seed);
   std::vector<double> values;

@@ -14,13 +14,16 @@
 namespace sadam::lab {
 
 struct Estimate {
-  double value = 0;
-  double low = 0;
-  double high = 0;
+  double value = 0, low = 0, high = 0;
 
+  Estimate() = default;
+  Estimate(double v, double l, double h) : value(v), low(l), high(h) {}
   /// A number without chance in it: a worst case that was found, an arithmetic.
-  static Estimate exact(double value) { return {value, value, value}; }
+  Estimate(double exact) : Estimate(exact, exact, exact) {}
 };
+
+/// The mean of some of them, each as often as it is named.
+double mean_over(std::span<const double> values, const std::vector<std::size_t>& some);
 
 /// The mean, with Student's interval; the value alone where there is one.
 Estimate mean_of(std::span<const double> values);

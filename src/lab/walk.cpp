@@ -158,7 +158,7 @@ Population look_around(const Site& site, std::size_t directions, std::uint64_t s
   return all;
 }
 
-Estimate population_lgi(const Site& site, std::size_t directions, double eps, const LongWork& options) {
+Estimate population_lgi(const Site& site, std::size_t directions, const LongWork& options, double eps) {
   constexpr std::size_t kParts = 8;
   std::vector<double> values;
   for (std::size_t i = 0; i < kParts; ++i)
@@ -166,8 +166,8 @@ Estimate population_lgi(const Site& site, std::size_t directions, double eps, co
   return mean_of(values);
 }
 
-std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, double eps,
-                                const LongWork& options) {
+std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, const LongWork& options,
+                                double eps) {
   std::vector<double> values;
   for (std::size_t i = 0; i < trials; ++i) {
     options.check_stop();

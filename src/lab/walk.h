@@ -126,10 +126,11 @@ struct Population {
 Population look_around(const Site& site, std::size_t directions, std::uint64_t seed, const LongWork& options);
 
 /// ρ for k → ∞, from so many directions in all.
-Estimate population_lgi(const Site& site, std::size_t directions, double eps, const LongWork& options);
+Estimate population_lgi(const Site& site, std::size_t directions, const LongWork& options,
+                        double eps = kPaperLgiEps);
 
 /// ρ of k probes, `trials` times with other directions, by the library's own function.
-std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, double eps,
-                                const LongWork& options);
+std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, const LongWork& options,
+                                double eps = kPaperLgiEps);
 
 }  // namespace sadam::lab
