@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +10,6 @@
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/arguments.h"
-#include "cli/command.h"
 #include "lab/audit.h"
 #include "report/picture_file.h"
 #include "report/text_table.h"
@@ -164,27 +161,19 @@ void audit_now(const AuditArguments& arguments) {
 }  // namespace
 
 void add_audit(CLI::App& app) {
-  auto arguments = std::make_shared<AuditArguments>();
-  auto& command = add_command(app, "audit", kAuditHelp);
-  command.add_flag("--quick", arguments->quick, "Fewer points, 10,000 dimensions at most: under a minute");
-  add_seed_option(command, arguments->seed);
-  command
-      .add_option("--dimensions", arguments->dimensions, "Of landscapes and networks, separated by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->default_str("2,100,10000,1000000")
-      ->type_name("LIST");
-  command.add_option("--radii", arguments->radii, "Ascending, separated by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->default_str("0.0001,0.001,0.01,0.1,1")
-      ->type_name("LIST");
-  add_csv_option(command, arguments->csv);
-  not_empty(command.add_option("-o,--output", arguments->picture, "Also draws a picture: .svg, .png or .pdf")
+  const auto [command, arguments] = add_command<AuditArguments>(app, "audit", kAuditHelp, audit_now);
+  command.add_flag("--quick", arguments.quick, "Fewer points, 10,000 dimensions at most: under a minute");
+  add_seed_option(command, arguments.seed);
+  add_list_option(command, "--dimensions", arguments.dimensions,
+                  "Of landscapes and networks, separated by commas")
+      ->default_str("2,100,10000,1000000");
+  add_list_option(command, "--radii", arguments.radii, "Ascending, separated by commas")
+      ->default_str("0.0001,0.001,0.01,0.1,1");
+  add_csv_option(command, arguments.csv);
+  not_empty(command.add_option("-o,--output", arguments.picture, "Also draws a picture: .svg, .png or .pdf")
                 ->type_name("FILE"),
             "name a file, or leave it out");
-  command.add_flag("--dark", arguments->dark, "For a dark page; an SVG without it follows its reader");
-  command.callback([arguments] { audit_now(*arguments); });
+  command.add_flag("--dark", arguments.dark, "For a dark page; an SVG without it follows its reader");
 }
 
 }  // namespace sadam::cli

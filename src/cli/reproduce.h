@@ -28,8 +28,7 @@ struct ReproduceArguments {
   bool show = false;
   std::vector<std::string> from_csv;
   bool quiet = false;
-  bool csv = false;
-  bool json = false;
+  Format format;
   bool markdown = false;
 
   /// `request`, with what the flags say.

@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -103,7 +101,7 @@ std::string indented_by(const std::string& text, std::size_t by) {
 }
 
 std::string claim_paragraph(const std::string& text) {
-  return indented_by(report::wrapped(text, kTheoryWidth - 2), 2);
+  return fmt::format("  {}\n", report::wrapped(text, kTheoryWidth, "  "));
 }
 
 std::string block_of(const lab::Claim& claim) {
@@ -183,13 +181,11 @@ void theory_now(const TheoryArguments& arguments) {
 }  // namespace
 
 void add_theory(CLI::App& app) {
-  auto arguments = std::make_shared<TheoryArguments>();
-  auto& command = add_command(app, "theory", theory_help());
-  command.add_option("topics", arguments->names, "What to check; everything without one")->type_name("NAME");
-  command.add_flag("--quick", arguments->quick, "Fewer seeds, shorter runs: under a minute");
-  add_seed_option(command, arguments->seed);
-  add_csv_option(command, arguments->csv);
-  command.callback([arguments] { theory_now(*arguments); });
+  const auto [command, arguments] = add_command<TheoryArguments>(app, "theory", theory_help(), theory_now);
+  command.add_option("topics", arguments.names, "What to check; everything without one")->type_name("NAME");
+  command.add_flag("--quick", arguments.quick, "Fewer seeds, shorter runs: under a minute");
+  add_seed_option(command, arguments.seed);
+  add_csv_option(command, arguments.csv);
 }
 
 }  // namespace sadam::cli
