@@ -96,11 +96,13 @@ class Deterministic {
   Deterministic& operator=(const Deterministic&) = delete;
 
  private:
-  bool algorithms_;
-  bool warn_only_;
-  bool cudnn_;
-  bool benchmark_;
-  bool fill_ = false;
+  struct Settings {
+    bool algorithms, warn_only, cudnn, benchmark, fill;
+  };
+  static Settings now();
+  static void set(const Settings& settings);
+
+  Settings before_;
 };
 
 }  // namespace sadam::train

@@ -18,7 +18,6 @@
 #include <optional>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "base/child.h"
 #include "base/file.h"

@@ -38,35 +38,19 @@ std::string epoch_of(std::int64_t epoch, std::int64_t epochs) {
   return fmt::format("epoch {:>{}}/{}", epoch, total.size(), total);
 }
 
-}  // namespace
-
-struct Progress::LineField {
-  std::string text;
-  int importance = 0;  ///< the least important goes first
-  base::Tone tone = base::Tone::plain;
-};
-
-/// In their order, with two spaces between them.
-std::string Progress::line_of(const std::vector<LineField>& fields) const {
-  std::string line;
-  for (const auto& field : fields) {
-    if (!line.empty()) line += "  ";
-    line += base::painted(field.text, field.tone, options_.colour);
-  }
-  return line;
+std::ostream& nobody() {
+  static std::ostream stream(nullptr);
+  return stream;
 }
 
-namespace {
+}  // namespace
 
-/// Colour left out.
-template <class LineField>
-std::size_t width_of(const std::vector<LineField>& fields) {
+/// In their order, with two spaces between them.
+std::size_t Progress::width_of(const std::vector<LineField>& fields) {
   std::size_t width = fields.empty() ? 0 : 2 * (fields.size() - 1);
   for (const auto& field : fields) width += base::display_width(field.text);
   return width;
 }
-
-}  // namespace
 
 /// As many of them, the most important ones, as fit into so many columns: whole fields go where there is
 /// little room, and no number is cut in two.
@@ -74,7 +58,10 @@ std::string Progress::fitted(std::vector<LineField> fields, std::size_t columns)
   while (width_of(fields) > columns)
     fields.erase(std::min_element(fields.begin(), fields.end(),
                                   [](const auto& a, const auto& b) { return a.importance < b.importance; }));
-  return line_of(fields);
+  std::string line;
+  for (const auto& field : fields)
+    line += (line.empty() ? "" : "  ") + base::painted(field.text, field.tone, options_.colour);
+  return line;
 }
 
 ProgressStyle progress_style(std::FILE* stream) {
@@ -90,6 +77,8 @@ double steady_seconds() {
 }
 
 Progress::Progress(std::ostream& out, ProgressOptions options) : out_(out), options_(std::move(options)) {}
+
+Progress::Progress() : Progress(nobody(), {.style = ProgressStyle::quiet}) {}
 
 Progress::~Progress() {
   try {

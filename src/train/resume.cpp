@@ -53,12 +53,10 @@ std::optional<Bytes> whole_file(const std::filesystem::path& path) {
 SavedRun saved_run(const RunPaths& paths, const std::filesystem::path& path, Bytes file,
                    const Recipe& recipe) {
   SavedRun saved{path, std::move(file), {}, {}};
-  try {
+  naming(path, [&] {
     saved.position = from_meta(open_envelope(saved.file).meta);
     check_recipe(paths, recipe, saved.position);
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", path.string(), error.what()));
-  }
+  });
   return saved;
 }
 

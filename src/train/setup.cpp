@@ -16,7 +16,6 @@
 #include <array>
 #include <cmath>
 #include <ctime>
-#include <filesystem>
 #include <span>
 #include <system_error>
 #include <thread>

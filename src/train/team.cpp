@@ -21,7 +21,9 @@ enum Kind : std::int64_t { kNothing, kWork, kCalledOff };
 using Head = std::vector<std::int64_t>;
 
 // As tensors that share their memory.
-at::Tensor tensor_of(Head& head) { return at::from_blob(head.data(), {std::ssize(head)}, at::kLong); }
+at::Tensor tensor_of(const Head& head) {
+  return at::from_blob(const_cast<std::int64_t*>(head.data()), {std::ssize(head)}, at::kLong);
+}
 at::Tensor tensor_of(std::span<const std::byte> bytes) {
   return at::from_blob(const_cast<std::byte*>(bytes.data()), {std::ssize(bytes)}, at::kByte);
 }
@@ -104,24 +106,20 @@ void Team::compare(std::uint32_t checksum, const std::string& what, const std::s
 void Team::announce(const std::string& recipe, std::span<const std::byte> checkpoint) {
   is_announced_ = true;
   if (!group_) return;
-  Head head = {kWork, std::ssize(recipe), std::ssize(checkpoint)};
-  broadcast(tensor_of(head));
+  broadcast(tensor_of(Head{kWork, std::ssize(recipe), std::ssize(checkpoint)}));
   broadcast(tensor_of(std::as_bytes(std::span(recipe))));
   broadcast(tensor_of(checkpoint));
 }
 
 void Team::dismiss() {
   is_announced_ = true;
-  if (!group_) return;
-  Head head = {kNothing, 0, 0};
-  broadcast(tensor_of(head));
+  if (group_) broadcast(tensor_of(Head{kNothing, 0, 0}));
 }
 
 void Team::call_off() noexcept {
   if (!group_ || is_announced_) return;
   try {
-    Head head = {kCalledOff, 0, 0};
-    broadcast(tensor_of(head));
+    broadcast(tensor_of(Head{kCalledOff, 0, 0}));
   } catch (const std::exception&) {
     // they hear of it all the same, when this process ends
   }
