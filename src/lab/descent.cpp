@@ -159,8 +159,7 @@ std::vector<Descent> descend(const Landscape& f, const Point& start, std::int64_
   std::vector<Descent> descents;
   std::vector<double> of_sadam;
   // Skipped steps are counted; torch would write them between the lines of the table.
-  std::ostringstream nobody;
-  train::Progress unseen(nobody, {.style = train::ProgressStyle::quiet});
+  train::Progress unseen;
   const train::ShownWarnings warnings(unseen);
   for (const auto& contestant : contestants) {
     const auto place = std::make_shared<Place>(start);

@@ -57,10 +57,6 @@ std::vector<double> differences(const Function& f, const Point& x, double radius
 struct WalkOptions {
   kernels::GroupRule rule;  ///< η, β, ε, λ and so on
   std::int64_t probes = 2;
-  double radius = 0.01;
-  Statistic statistic = Statistic::variance;
-  double lgi_eps = 1e-6;
-  double cap = 10;
   std::uint64_t seed = 0;
   /// Algorithm 1: λ = 2, no bias correction, no weight decay.
   static WalkOptions paper(double lr);
@@ -86,7 +82,6 @@ class Walk {
   const Point& second_moment() const { return v_; }
   double lgi() const { return memory_.lgi; }
   double brake() const { return rule_.applied_brake; }
-  std::int64_t steps() const { return numbers_.steps; }
 
  private:
   WalkOptions options_;
