@@ -1,10 +1,8 @@
 #include "page/live_run.h"
 
-#include <fmt/format.h>
 #include <sadam/error.h>
 #include <sys/stat.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/file.h"
