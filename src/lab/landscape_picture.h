@@ -35,7 +35,6 @@ void add_brakes(report::PicturePanel& panel, const Scene& scene, std::size_t whi
 void add_start_and_minimum(report::PicturePanel& panel, const Scene& scene);
 
 report::PicturePanel excess_panel(const Scene& scene);
-report::PicturePanel brake_panel(const Scene& scene);
 report::PicturePanel clarke_panel(const Landscape& f, const Point& at, double part, double height);
 
 }  // namespace sadam::lab
