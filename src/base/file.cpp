@@ -35,9 +35,6 @@ class TemporaryFile {
     if (::ftruncate(file_.number(), 0) != 0) throw failure("write", target_, errno);
   }
 
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
   ~TemporaryFile() {
     if (!renamed_) ::unlink(path_.c_str());
   }

@@ -225,8 +225,6 @@ class Server::Work {
     http_.stop();
     thread_.join();
   }
-  Work(const Work&) = delete;
-  Work& operator=(const Work&) = delete;
 
   int port() const { return options_.port; }
   bool is_running() const { return http_.is_running(); }

@@ -9,10 +9,6 @@
 
 #include "train/team.h"
 
-namespace sadam {
-struct RankOptions;
-}
-
 namespace sadam::train {
 
 class LocalRanks {

@@ -68,8 +68,10 @@ ProgressStyle progress_style(std::FILE* stream) {
   return base::is_live(stream) ? ProgressStyle::live : ProgressStyle::plain;
 }
 
-ProgressOptions progress_on_stderr(bool quiet) {
-  return {.style = quiet ? ProgressStyle::quiet : progress_style(stderr), .colour = base::has_colour(stderr)};
+ProgressOptions progress_on_stderr(bool quiet, bool brief) {
+  return {.style = quiet ? ProgressStyle::quiet : progress_style(stderr),
+          .colour = base::has_colour(stderr),
+          .brief = brief};
 }
 
 double steady_seconds() {
@@ -193,19 +195,15 @@ double Progress::seconds_per_step() const {
   return (last.train_seconds - recent_.front().train_seconds) / static_cast<double>(recent_.size() - 1);
 }
 
-// Measured, or measured so far, or guessed.
-double Progress::seconds_per_evaluation() const {
-  if (evaluate_seconds_) return *evaluate_seconds_;
-  const double guess = shape_.steps_per_evaluation * seconds_per_step();
-  if (!evaluated_ || *evaluated_ == 0) return guess;
-  return (options_.clock() - evaluation_began_) / *evaluated_;
-}
-
 double Progress::seconds_left() const {
   const auto steps = std::max<std::int64_t>(0, shape_.epochs * shape_.steps_per_epoch - step_);
   const auto evaluations = static_cast<double>(std::max<std::int64_t>(0, shape_.epochs - epoch_ + 1));
+  // Measured, or measured so far, or guessed.
+  double evaluation = shape_.steps_per_evaluation * seconds_per_step();
+  if (evaluated_ && *evaluated_ != 0) evaluation = (options_.clock() - evaluation_began_) / *evaluated_;
+  evaluation = evaluate_seconds_.value_or(evaluation);
   return static_cast<double>(steps) * seconds_per_step() +
-         (evaluations - evaluated_.value_or(0)) * seconds_per_evaluation();
+         (evaluations - evaluated_.value_or(0)) * evaluation;
 }
 
 std::vector<Progress::LineField> Progress::state() const {

@@ -39,7 +39,7 @@ struct ProgressOptions {
 };
 
 /// On the standard error, as it is there; nothing where it is to be quiet.
-ProgressOptions progress_on_stderr(bool quiet);
+ProgressOptions progress_on_stderr(bool quiet, bool brief = false);
 
 /// What is known of a run before its first step.
 struct RunShape {
@@ -93,7 +93,6 @@ class Progress {
 
   double mean_of(double StepEvent::*field) const;
   double seconds_per_step() const;
-  double seconds_per_evaluation() const;
   double seconds_left() const;
   std::int64_t step_in_epoch() const;
   std::vector<LineField> state() const;

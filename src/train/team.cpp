@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sadam/error.h>
-#include <sadam/process_group.h>
 #include <torch/cuda.h>
 
 #include <cstdlib>
@@ -42,21 +41,21 @@ c10::Device own_gpu(const RankOptions& options) {
 
 }  // namespace
 
-Team::Team(const RankOptions& options) : options_(std::make_shared<RankOptions>(options)) {
+Team::Team(const RankOptions& options) : options_(options) {
   if (!has_gloo()) messages_ = own_gpu(options);
   group_ = has_gloo() ? make_gloo_group(options) : make_nccl_group(options, messages_);
 }
 
 c10::Device Team::place(const std::string& device) const {
   const auto named = device_named(device);
-  return group_ && device == "cuda" ? own_gpu(*options_) : named;
+  return group_ && device == "cuda" ? own_gpu(options_) : named;
 }
 
 const std::shared_ptr<ProcessGroup>& Team::group_on(c10::Device device) {
   if (!group_ || device.type() == messages_.type()) return group_;
   if (!on_gpus_)
-    on_gpus_ = make_nccl_group(
-        RankOptions(*options_).store_is_there(true).prefix(options_->prefix() + "/gpus"), device);
+    on_gpus_ = make_nccl_group(RankOptions(options_).store_is_there(true).prefix(options_.prefix() + "/gpus"),
+                               device);
   return on_gpus_;
 }
 

@@ -1,7 +1,7 @@
 // The processes that train a run together, seen from one of them.
 #pragma once
 
-#include <c10/core/Device.h>
+#include <sadam/process_group.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,14 +10,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-namespace at {
-class Tensor;
-}
-namespace sadam {
-class ProcessGroup;
-struct RankOptions;
-}  // namespace sadam
 
 namespace sadam::train {
 
@@ -63,7 +55,7 @@ class Team {
  private:
   void broadcast(const at::Tensor& tensor) const;
 
-  std::shared_ptr<const RankOptions> options_;
+  RankOptions options_;
   std::shared_ptr<ProcessGroup> group_;
   std::shared_ptr<ProcessGroup> on_gpus_;        // where the other one is not
   c10::Device messages_ = c10::DeviceType::CPU;  // where its tensors are
