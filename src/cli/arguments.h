@@ -112,6 +112,10 @@ struct RunArgument {
   train::RunPaths find() const { return train::find_run(name, root); }
 };
 
+/// The folder of several runs that a word names, by its path or below the root, if it names no run itself.
+std::optional<std::filesystem::path> folder_of_runs(const std::string& name,
+                                                    const std::filesystem::path& root);
+
 /// A trained model: a run, or a weight file with the recipe it was trained by.
 struct ModelArgument {
   RunArgument run;

@@ -96,27 +96,14 @@ std::string audit_csv(const lab::Audit& audit) {
   const auto value = [](double x) { return report::Cell::number(std::stod(fmt::format("{:.4g}", x)), 6); };
   const auto maybe = [&](const std::optional<double>& x) { return x ? value(*x) : report::Cell(); };
   const auto count = [](auto x) { return report::Cell::count(static_cast<std::int64_t>(x)); };
+  const auto add = [&](const auto&... cells) { table.add({report::Cell(cells)...}); };
   for (const auto& each : audit.separations)
-    table.add({"area",
-               to_string(each.estimator.directions),
-               to_string(each.estimator.statistic),
-               count(each.estimator.probes),
-               each.is_network ? "networks" : "landscapes",
-               each.in_float ? "float32" : "float64",
-               each.family,
-               count(each.dimension),
-               nearness_name(each),
-               value(each.radius),
-               report::Cell(),
-               count(each.kinked),
-               count(each.smooth),
-               value(each.kinked_lgi),
-               value(each.smooth_lgi),
-               value(each.area.value),
-               value(each.area.low),
-               value(each.area.high),
-               maybe(each.against_away),
-               maybe(each.against_twin)});
+    add("area", to_string(each.estimator.directions), to_string(each.estimator.statistic),
+        count(each.estimator.probes), each.is_network ? "networks" : "landscapes",
+        each.in_float ? "float32" : "float64", each.family, count(each.dimension), nearness_name(each),
+        value(each.radius), report::Cell(), count(each.kinked), count(each.smooth), value(each.kinked_lgi),
+        value(each.smooth_lgi), value(each.area.value), value(each.area.low), value(each.area.high),
+        maybe(each.against_away), maybe(each.against_twin));
   for (const auto& each : audit.dependences) {
     std::vector<report::Cell> row(table.columns.size());
     row[0] = to_string(each.on);

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "base/usage_error.h"
-#include "cli/command.h"
+#include "cli/arguments.h"
 #include "report/comparison.h"
 #include "report/picture_file.h"
 #include "report/recipe_values.h"
@@ -76,16 +76,6 @@ void correlate_now(const CompareArguments& arguments) {
               << "\nThe gap is test loss less training loss in the last epoch. The interval holds\n"
                  "the true correlation in 95 of 100 cases, if the runs are independent of each\n"
                  "other.\n";
-}
-
-// The folder of several runs that a word names, if it names no run itself.
-std::optional<std::filesystem::path> folder_of_runs(const std::string& name, const std::string& root) {
-  if (name.empty() || train::find_run_if(name, root)) return std::nullopt;
-  for (const auto& folder : {std::filesystem::path(name), std::filesystem::path(root) / name}) {
-    std::error_code unreadable;
-    if (std::filesystem::is_directory(folder, unreadable) && !train::find_runs(folder).empty()) return folder;
-  }
-  return std::nullopt;
 }
 
 struct Chosen {

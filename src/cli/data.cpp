@@ -99,21 +99,18 @@ void fetch_data(const DataArguments& arguments) {
   for (const auto& entry : entries) fetch_one(entry, arguments);
 }
 
-bool is_plain_file(const std::string& name) {
-  return std::ranges::any_of(data::catalogue(),
-                             [&](const auto& entry) { return entry.name == name && !entry.archive; });
-}
-
 data::CheckReport check_one(const std::string& name, const std::filesystem::path& root) {
   data::Meter meter(std::cerr, isatty(STDERR_FILENO) == 1);
   const auto label = fmt::format("{}: checking", name);
-  if (is_plain_file(name)) {
-    const auto& entry = data::catalogue_entry(name);
+  const auto& entries = data::catalogue();
+  const auto file =
+      std::ranges::find_if(entries, [&](const auto& entry) { return entry.name == name && !entry.archive; });
+  if (file != entries.end()) {
     const auto digest = data::check_file(
-        entry, root,
+        *file, root,
         {.progress = [&](std::uint64_t done, std::uint64_t all) { meter.show(label, done, all); },
          .stop = stop_wanted});
-    return {fmt::format("{}, verified ({})", entry.path_below(root).string(), digest), {}};
+    return {fmt::format("{}, verified ({})", file->path_below(root).string(), digest), {}};
   }
   const data::Watch watch{
       .progress = [&](std::uint64_t done,

@@ -61,8 +61,6 @@ class WordBreaks : public std::streambuf {
     stream_.rdbuf(target_);
     stream_.flags(flags_);
   }
-  WordBreaks(const WordBreaks&) = delete;
-  WordBreaks& operator=(const WordBreaks&) = delete;
 
  protected:
   int_type overflow(int_type character) override {
@@ -142,15 +140,6 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
-bool contains(const std::vector<std::string>& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
-std::string did_you_mean(const std::string& given, const std::vector<std::string>& valid) {
-  const auto meant = base::nearest(given, valid);
-  return meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant);
-}
-
 // Of what `app` was given and has no place for.
 std::string about_extra(const CLI::App& app, const std::string& name, std::string given) {
   if (!given.starts_with('-')) {
@@ -163,11 +152,13 @@ std::string about_extra(const CLI::App& app, const std::string& name, std::strin
   // "--lr" for what is a field of the recipe.
   const auto fields =
       train::fields_with_key(given.substr(std::min(given.find_first_not_of('-'), given.size())));
-  if (!fields.empty() && contains(options_of(app), "--set"))
+  const auto options = options_of(app);
+  if (!fields.empty() && std::ranges::count(options, "--set") > 0)
     return fmt::format("'{}' has no option {}; did you mean --set {}=VALUE?", name, base::in_quotes(given),
                        fmt::join(fields, "=VALUE or --set "));
+  const auto meant = base::nearest(given, options);
   return fmt::format("'{}' has no option {}{}", name, base::in_quotes(given),
-                     did_you_mean(given, options_of(app)));
+                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
 }
 
 bool asks_for_help(const CLI::Error& error) {

@@ -80,14 +80,12 @@ std::filesystem::path free_folder(const std::filesystem::path& root, const std::
 
 // The command that made a grid goes on with it.
 void check_is_no_grid(const RunArgument& resume) {
-  if (train::find_run_if(resume.name, resume.root)) return;
-  for (const auto& folder :
-       {std::filesystem::path(resume.name), resume.root / std::filesystem::path(resume.name)})
-    if (const auto runs = train::find_runs(folder); !runs.empty())
-      throw UsageError(
-          fmt::format("{} holds {}: give the command that made them again, or --resume one of "
-                      "them, such as {}.",
-                      folder.string(), base::counted(runs.size(), "run"), runs.front().folder.string()));
+  const auto folder = folder_of_runs(resume.name, resume.root);
+  if (!folder) return;
+  const auto runs = train::find_runs(*folder);
+  throw UsageError(
+      fmt::format("{} holds {}: give the command that made them again, or --resume one of them, such as {}.",
+                  folder->string(), base::counted(runs.size(), "run"), runs.front().folder.string()));
 }
 
 using Launched = std::optional<RankOptions>;
