@@ -156,8 +156,6 @@ std::vector<Contestant> contestants_named(const std::vector<std::string>& words,
   return contestants;
 }
 
-bool Descent::probes() const { return of.recipe.optimizer.name == "sadam"; }
-
 double Descent::mean_brake() const { return brakes.empty() ? 1 : base::mean(brakes); }
 
 std::vector<Descent> descend(const Landscape& f, const Point& start, std::int64_t steps,

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "lab/flow.h"
 #include "lab/landscape.h"
 #include "report/text_table.h"
 #include "train/chatter.h"
@@ -42,7 +41,8 @@ struct Descent {
   std::int64_t skipped = 0;                     ///< steps whose loss or gradient was not finite
   std::optional<train::Chattering> chattering;  ///< in its last `kChatterSteps`, if it has so many
 
-  bool probes() const;  ///< it is an S-Adam, whose brake answers to the landscape
+  /// It is an S-Adam, whose brake answers to the landscape.
+  bool probes() const { return of.recipe.optimizer.name == "sadam"; }
   double mean_brake() const;
 };
 
