@@ -1,5 +1,4 @@
-#include "page/tables.h"
-
+// Tables as JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "base/statistics.h"
+#include "page/shelf.h"
 #include "report/comparison.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"

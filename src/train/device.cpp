@@ -70,10 +70,6 @@ std::vector<std::string> gpu_lines() {
   return lines;
 }
 
-std::string description_of(const c10::Device& device) {
-  return device.is_cuda() ? device_model(device) : "cpu";
-}
-
 void reset_peak_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);  // what earlier work has freed is not this one's

@@ -20,9 +20,6 @@ namespace sadam::train {
 /// missing where there is no such GPU, or where the program was built without CUDA.
 c10::Device device_named(const std::string& name);
 
-/// "cpu", or the name of the GPU: for the record.
-std::string description_of(const c10::Device& device);
-
 /// "NVIDIA H200".
 std::string device_model(const c10::Device& device);
 

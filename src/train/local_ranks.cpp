@@ -1,5 +1,3 @@
-#include "train/local_ranks.h"
-
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -19,6 +17,7 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "train/team.h"
 
 namespace sadam::train {
 namespace {

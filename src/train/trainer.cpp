@@ -21,7 +21,6 @@
 #include "train/checkpoint.h"
 #include "train/device.h"
 #include "train/feed.h"
-#include "train/local_ranks.h"
 #include "train/progress.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"
