@@ -156,10 +156,8 @@ void add_audit(CLI::App& app) {
       ->default_str("2,100,10000,1000000");
   add_list_option(command, "--radii", arguments.radii, "Ascending, separated by commas")
       ->default_str("0.0001,0.001,0.01,0.1,1");
-  add_csv_option(command, arguments.csv);
-  not_empty(command.add_option("-o,--output", arguments.picture, "Also draws a picture: .svg, .png or .pdf")
-                ->type_name("FILE"),
-            "name a file, or leave it out");
+  add_output_option(command, "--csv", arguments.csv, "Also writes every number to this file");
+  add_output_option(command, "-o,--output", arguments.picture, "Also draws a picture: .svg, .png or .pdf");
   command.add_flag("--dark", arguments.dark, "For a dark page; an SVG without it follows its reader");
 }
 

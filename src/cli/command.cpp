@@ -131,11 +131,6 @@ void add_seed_option(CLI::App& command, std::uint64_t& seed) {
       });
 }
 
-void add_csv_option(CLI::App& command, std::string& file) {
-  not_empty(command.add_option("--csv", file, "Also writes every number to this file")->type_name("FILE"),
-            "name a file, or leave it out");
-}
-
 void WorkLine::say(const std::string& what) const {
   if (!live_) return;
   const auto room = std::max<std::size_t>(base::terminal_columns(stderr), 8) - 3;

@@ -102,9 +102,15 @@ struct Format {
 /// The columns of the terminal behind the standard output; 0, for no limit, where it goes elsewhere.
 std::size_t output_width();
 
-/// --seed and --csv of long work in the lab.
+/// A file to write; `file` is a string or a path, which may be optional.
+template <typename File>
+void add_output_option(CLI::App& command, const std::string& option, File& file, const std::string& help,
+                       const std::string& way_out = "name a file, or leave it out") {
+  not_empty(command.add_option(option, file, help)->type_name("FILE"), way_out);
+}
+
+/// --seed of long work in the lab.
 void add_seed_option(CLI::App& command, std::uint64_t& seed);
-void add_csv_option(CLI::App& command, std::string& file);
 
 /// The line that says what is being worked on; on a terminal only, and gone when it is done.
 class WorkLine {

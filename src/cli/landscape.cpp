@@ -142,10 +142,8 @@ void add_landscape(CLI::App& app) {
       ->type_name("COUNT");
   command.add_option("--at", arguments.at, "Shows Clarke's subdifferential there; without it at the minimum")
       ->type_name("X,Y");
-  not_empty(
-      command.add_option("-o,--output", arguments.output, "A file ending in .svg, .png or .pdf; NAME.svg"),
-      "name a file, or leave it out for the name of the landscape")
-      ->type_name("FILE");
+  add_output_option(command, "-o,--output", arguments.output, "A file ending in .svg, .png or .pdf; NAME.svg",
+                    "name a file, or leave it out for the name of the landscape");
   command.add_flag("--dark", arguments.dark, "For a dark page; an SVG without it follows its reader");
   arguments.format.add_to(command, "For other programs: every step of every path",
                           "The same as an array of objects");

@@ -185,9 +185,8 @@ void add_report(CLI::App& app) {
       command.add_option("runs", arguments.runs, "Runs, and folders of runs; without: all below --root")
           ->type_name("RUN"),
       "give the folder of a run, or its name below --root");
-  not_empty(command.add_option("-o,--output", arguments.output, "The page to write; report.html by default")
-                ->type_name("FILE"),
-            "name a file, or leave it out for report.html");
+  add_output_option(command, "-o,--output", arguments.output, "The page to write; report.html by default",
+                    "name a file, or leave it out for report.html");
   not_empty(command.add_option("--figures", arguments.figures, "Folder to put figures for a paper into")
                 ->type_name("FOLDER"),
             "name a folder");

@@ -179,7 +179,7 @@ void add_theory(CLI::App& app) {
   command.add_option("topics", arguments.names, "What to check; everything without one")->type_name("NAME");
   command.add_flag("--quick", arguments.quick, "Fewer seeds, shorter runs: under a minute");
   add_seed_option(command, arguments.seed);
-  add_csv_option(command, arguments.csv);
+  add_output_option(command, "--csv", arguments.csv, "Also writes every number to this file");
 }
 
 }  // namespace sadam::cli
