@@ -48,6 +48,8 @@ template <class Work>
 auto naming(const std::filesystem::path& path, const Work& work) {
   try {
     return work();
+  } catch (const NewerCheckpoint& error) {
+    throw NewerCheckpoint(fmt::format("{}: {}", path.string(), error.what()));
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", path.string(), error.what()));
   }
