@@ -35,9 +35,6 @@ class TemporaryFile {
     if (::ftruncate(file_.number(), 0) != 0) throw failure("write", target_, errno);
   }
 
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
   ~TemporaryFile() {
     if (!renamed_) ::unlink(path_.c_str());
   }
@@ -97,13 +94,7 @@ std::string read_text(const std::filesystem::path& path) {
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  const auto folder_path = folder_of(path);
-  // Opened first: once the file has its name, only the last sync can still fail.
-  const auto folder = open_descriptor(folder_path, O_RDONLY | O_DIRECTORY);
-  TemporaryFile temporary(path);
-  temporary.fill(bytes);
-  temporary.rename();
-  sync_names(folder, folder_path);
+  write_file_and_keep_previous(path, bytes, {});
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
@@ -113,10 +104,11 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 void write_file_and_keep_previous(const std::filesystem::path& path, std::span<const std::byte> bytes,
                                   const std::filesystem::path& previous) {
   const auto folder_path = folder_of(path);
+  // Opened first: once the file has its name, only the last sync can still fail.
   const auto folder = open_descriptor(folder_path, O_RDONLY | O_DIRECTORY);
   TemporaryFile temporary(path);
   temporary.fill(bytes);
-  if (::rename(path.c_str(), previous.c_str()) != 0 && errno != ENOENT)
+  if (!previous.empty() && ::rename(path.c_str(), previous.c_str()) != 0 && errno != ENOENT)
     throw failure("write", previous, errno);
   temporary.rename();
   sync_names(folder, folder_path);

@@ -1,8 +1,10 @@
 #include "base/terminal.h"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 
 namespace sadam::base {
@@ -10,7 +12,10 @@ namespace {
 
 winsize size_of(std::FILE* stream) {
   winsize size{};
-  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size : winsize{};
+  if (ioctl(fileno(stream), TIOCGWINSZ, &size) != 0) size = {};
+  if (size.ws_col == 0) size.ws_col = 80;
+  if (size.ws_row == 0) size.ws_row = 24;
+  return size;
 }
 
 bool is_set(const char* variable) {
@@ -18,33 +23,12 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-const char* code_of(Tone tone) {
-  switch (tone) {
-    case Tone::strong:
-      return "1";
-    case Tone::good:
-      return "32";
-    case Tone::notice:
-      return "33";
-    case Tone::bad:
-      return "31";
-    case Tone::plain:
-      break;
-  }
-  return "";
-}
+constexpr std::array kCodes = {"", "1", "32", "33", "31"};  // in the order of Tone
 
 }  // namespace
 
-std::size_t terminal_columns(std::FILE* stream) {
-  const std::size_t columns = size_of(stream).ws_col;
-  return columns > 0 ? columns : 80;
-}
-
-std::size_t terminal_rows(std::FILE* stream) {
-  const std::size_t rows = size_of(stream).ws_row;
-  return rows > 0 ? rows : 24;
-}
+std::size_t terminal_columns(std::FILE* stream) { return size_of(stream).ws_col; }
+std::size_t terminal_rows(std::FILE* stream) { return size_of(stream).ws_row; }
 
 std::size_t help_width(std::FILE* stream) { return terminal_columns(stream) < 80 ? 60 : 80; }
 
@@ -56,9 +40,7 @@ bool has_colour(std::FILE* stream) { return is_live(stream) && !is_set("NO_COLOR
 
 std::string painted(std::string_view text, Tone tone, bool colour) {
   if (!colour || tone == Tone::plain || text.empty()) return std::string(text);
-  std::string result = "\033[";
-  ((result += code_of(tone)) += 'm') += text;
-  return result += "\033[0m";
+  return fmt::format("\033[{}m{}\033[0m", kCodes.at(static_cast<std::size_t>(tone)), text);
 }
 
 }  // namespace sadam::base

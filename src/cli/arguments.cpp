@@ -32,6 +32,16 @@ void check_not_launched(const std::string& what) {
                     what, launched->size(), launched->size()));
 }
 
+std::optional<std::filesystem::path> folder_of_runs(const std::string& name,
+                                                    const std::filesystem::path& root) {
+  if (name.empty() || train::find_run_if(name, root)) return std::nullopt;
+  for (const auto& folder : {std::filesystem::path(name), root / name}) {
+    std::error_code unreadable;
+    if (std::filesystem::is_directory(folder, unreadable) && !train::find_runs(folder).empty()) return folder;
+  }
+  return std::nullopt;
+}
+
 void JobOptions::add_to(CLI::App& command) {
   constexpr std::int64_t kMost = 256;
   command.add_option("-j,--jobs", jobs, "Trains so many runs at once, each in a process of its own")
@@ -58,15 +68,11 @@ train::RunPaths run_to_evaluate(const RunArgument& run) {
   return run.find();  // which says what is wrong
 }
 
-void check_is_no_part_of_a_run(const std::string& weights) {
-  if (const auto run = train::run_with_file(weights))
-    throw UsageError(fmt::format("--weights {} is a file of a run: evaluate that with 'sadam eval {}'.",
-                                 base::in_quotes(weights), run->folder.string()));
-}
-
 // Where and how the run computed is of no concern: only its model and its data go with the weights.
 train::Recipe recipe_of_weights(const ModelArgument& arguments) {
-  check_is_no_part_of_a_run(arguments.weights);
+  if (const auto run = train::run_with_file(arguments.weights))
+    throw UsageError(fmt::format("--weights {} is a file of a run: evaluate that with 'sadam eval {}'.",
+                                 base::in_quotes(arguments.weights), run->folder.string()));
   auto recipe = arguments.recipe.resolve();
   recipe.model.weights = arguments.weights;
   const auto file = train::weights_file(recipe).string();

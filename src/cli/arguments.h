@@ -18,14 +18,29 @@
 
 namespace sadam::cli {
 
-/// Adds --device and --deterministic, which end up among the `--set` assignments.
+/// Values separated by commas.
+inline CLI::Option* add_list_option(CLI::App& command, const std::string& name,
+                                    std::vector<std::string>& list, const std::string& help) {
+  return command.add_option(name, list, help)->delimiter(',')->allow_extra_args(false)->type_name("LIST");
+}
+
+/// Adds --set.
+inline void add_set_option(CLI::App& command, std::vector<std::string>& sets, const std::string& help) {
+  command.add_option("--set", sets, help)->type_name("FIELD=VALUE")->allow_extra_args(false);
+}
+
+/// Adds an option for one field, which ends up among the `--set` assignments.
+template <class Value>
+void add_field_option(CLI::App& command, const std::string& name, const std::string& field,
+                      std::vector<std::string>& sets, const std::string& type, const std::string& help) {
+  const auto set = [&sets, field](const Value& value) { sets.push_back(fmt::format("{}={}", field, value)); };
+  command.add_option_function<Value>(name, set, help)->type_name(type);
+}
+
+/// Adds --device and --deterministic, which do too.
 inline void add_device_options(CLI::App& command, std::vector<std::string>& sets) {
-  command
-      .add_option_function<std::string>(
-          "--device",
-          [&sets](const std::string& name) { sets.push_back(fmt::format("train.device={}", name)); },
-          "Where to compute: cpu, cuda or cuda:N (train.device)")
-      ->type_name("DEVICE");
+  add_field_option<std::string>(command, "--device", "train.device", sets, "DEVICE",
+                                "Where to compute: cpu, cuda or cuda:N (train.device)");
   command.add_flag_callback(
       "--deterministic", [&sets] { sets.emplace_back("train.deterministic=true"); },
       "On a GPU: the same bits on every run, at some cost in speed");
@@ -33,12 +48,8 @@ inline void add_device_options(CLI::App& command, std::vector<std::string>& sets
 
 /// Adds --processes, which does too.
 inline void add_processes_option(CLI::App& command, std::vector<std::string>& sets) {
-  command
-      .add_option_function<std::int64_t>(
-          "--processes",
-          [&sets](std::int64_t count) { sets.push_back(fmt::format("train.processes={}", count)); },
-          "So many processes on this machine train a run together (train.processes)")
-      ->type_name("COUNT");
+  add_field_option<std::int64_t>(command, "--processes", "train.processes", sets, "COUNT",
+                                 "So many processes on this machine train a run together (train.processes)");
 }
 
 /// What torchrun, mpirun or srun has told this process; nothing if it is alone.
@@ -58,11 +69,8 @@ struct RecipeOptions {
     add_sets_to(command);
   }
   void add_sets_to(CLI::App& command, const std::string& example = "optimizer.probes=8") {
-    command
-        .add_option("--set", sets,
-                    fmt::format("Changes a field, such as {}; 'sadam info recipe' lists them", example))
-        ->type_name("FIELD=VALUE")
-        ->allow_extra_args(false);
+    add_set_option(command, sets,
+                   fmt::format("Changes a field, such as {}; 'sadam info recipe' lists them", example));
     add_device_options(command, sets);
   }
 
@@ -103,6 +111,10 @@ struct RunArgument {
   /// Throws a UsageError, with the nearest name that there is, if there is no such run.
   train::RunPaths find() const { return train::find_run(name, root); }
 };
+
+/// The folder of several runs that a word names, by its path or below the root, if it names no run itself.
+std::optional<std::filesystem::path> folder_of_runs(const std::string& name,
+                                                    const std::filesystem::path& root);
 
 /// A trained model: a run, or a weight file with the recipe it was trained by.
 struct ModelArgument {

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +10,6 @@
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/arguments.h"
-#include "cli/command.h"
 #include "lab/audit.h"
 #include "report/picture_file.h"
 #include "report/text_table.h"
@@ -99,27 +96,14 @@ std::string audit_csv(const lab::Audit& audit) {
   const auto value = [](double x) { return report::Cell::number(std::stod(fmt::format("{:.4g}", x)), 6); };
   const auto maybe = [&](const std::optional<double>& x) { return x ? value(*x) : report::Cell(); };
   const auto count = [](auto x) { return report::Cell::count(static_cast<std::int64_t>(x)); };
+  const auto add = [&](const auto&... cells) { table.add({report::Cell(cells)...}); };
   for (const auto& each : audit.separations)
-    table.add({"area",
-               to_string(each.estimator.directions),
-               to_string(each.estimator.statistic),
-               count(each.estimator.probes),
-               each.is_network ? "networks" : "landscapes",
-               each.in_float ? "float32" : "float64",
-               each.family,
-               count(each.dimension),
-               nearness_name(each),
-               value(each.radius),
-               report::Cell(),
-               count(each.kinked),
-               count(each.smooth),
-               value(each.kinked_lgi),
-               value(each.smooth_lgi),
-               value(each.area.value),
-               value(each.area.low),
-               value(each.area.high),
-               maybe(each.against_away),
-               maybe(each.against_twin)});
+    add("area", to_string(each.estimator.directions), to_string(each.estimator.statistic),
+        count(each.estimator.probes), each.is_network ? "networks" : "landscapes",
+        each.in_float ? "float32" : "float64", each.family, count(each.dimension), nearness_name(each),
+        value(each.radius), report::Cell(), count(each.kinked), count(each.smooth), value(each.kinked_lgi),
+        value(each.smooth_lgi), value(each.area.value), value(each.area.low), value(each.area.high),
+        maybe(each.against_away), maybe(each.against_twin));
   for (const auto& each : audit.dependences) {
     std::vector<report::Cell> row(table.columns.size());
     row[0] = to_string(each.on);
@@ -164,27 +148,17 @@ void audit_now(const AuditArguments& arguments) {
 }  // namespace
 
 void add_audit(CLI::App& app) {
-  auto arguments = std::make_shared<AuditArguments>();
-  auto& command = add_command(app, "audit", kAuditHelp);
-  command.add_flag("--quick", arguments->quick, "Fewer points, 10,000 dimensions at most: under a minute");
-  add_seed_option(command, arguments->seed);
-  command
-      .add_option("--dimensions", arguments->dimensions, "Of landscapes and networks, separated by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->default_str("2,100,10000,1000000")
-      ->type_name("LIST");
-  command.add_option("--radii", arguments->radii, "Ascending, separated by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->default_str("0.0001,0.001,0.01,0.1,1")
-      ->type_name("LIST");
-  add_csv_option(command, arguments->csv);
-  not_empty(command.add_option("-o,--output", arguments->picture, "Also draws a picture: .svg, .png or .pdf")
-                ->type_name("FILE"),
-            "name a file, or leave it out");
-  command.add_flag("--dark", arguments->dark, "For a dark page; an SVG without it follows its reader");
-  command.callback([arguments] { audit_now(*arguments); });
+  const auto [command, arguments] = add_command<AuditArguments>(app, "audit", kAuditHelp, audit_now);
+  command.add_flag("--quick", arguments.quick, "Fewer points, 10,000 dimensions at most: under a minute");
+  add_seed_option(command, arguments.seed);
+  add_list_option(command, "--dimensions", arguments.dimensions,
+                  "Of landscapes and networks, separated by commas")
+      ->default_str("2,100,10000,1000000");
+  add_list_option(command, "--radii", arguments.radii, "Ascending, separated by commas")
+      ->default_str("0.0001,0.001,0.01,0.1,1");
+  add_output_option(command, "--csv", arguments.csv, "Also writes every number to this file");
+  add_output_option(command, "-o,--output", arguments.picture, "Also draws a picture: .svg, .png or .pdf");
+  command.add_flag("--dark", arguments.dark, "For a dark page; an SVG without it follows its reader");
 }
 
 }  // namespace sadam::cli

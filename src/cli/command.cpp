@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
@@ -130,11 +129,6 @@ void add_seed_option(CLI::App& command, std::uint64_t& seed) {
       ->check([](const std::string& text) {
         return text.starts_with('-') ? "must be 0 or more" : std::string();
       });
-}
-
-void add_csv_option(CLI::App& command, std::string& file) {
-  not_empty(command.add_option("--csv", file, "Also writes every number to this file")->type_name("FILE"),
-            "name a file, or leave it out");
 }
 
 void WorkLine::say(const std::string& what) const {

@@ -46,6 +46,23 @@ void write_help_texts(std::ostream& out);
 /// below its options. No line of it is wider than 80 columns; lines that are not indented are a paragraph.
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& help);
 
+/// A subcommand with the fields that its options fill.
+template <class Arguments>
+struct Command {
+  CLI::App& app;
+  Arguments& arguments;  ///< live as long as the app
+};
+
+/// The same, and calls `run` with what was given.
+template <class Arguments, class Run>
+Command<Arguments> add_command(CLI::App& app, const std::string& name, const std::string& help,
+                               const Run& run) {
+  auto& command = add_command(app, name, help);
+  const auto arguments = std::make_shared<Arguments>();
+  command.callback([arguments, run] { run(*arguments); });
+  return {command, *arguments};
+}
+
 /// Lays options, subcommands and text out within so many columns.
 std::shared_ptr<CLI::FormatterBase> help_layout(std::size_t width);
 
@@ -65,12 +82,35 @@ CLI::Option* add_root_option(CLI::App& command, Path& root, const std::string& h
 /// not after minutes of work, if it cannot be written there.
 std::filesystem::path output_target(const std::string& name, const char* option);
 
+/// --csv and --json: for other programs instead of for people.
+struct Format {
+  bool csv = false;
+  bool json = false;
+
+  void add_to(CLI::App& command, const std::string& csv_help, const std::string& json_help) {
+    command.add_flag("--csv", csv, csv_help);
+    command.add_flag("--json", json, json_help)->excludes("--csv");
+  }
+  bool is_for_programs() const { return csv || json; }
+  /// Of a table or a comparison of runs.
+  template <class Results>
+  std::string text_of(const Results& results) const {
+    return json ? to_json(results) : to_csv(results);
+  }
+};
+
 /// The columns of the terminal behind the standard output; 0, for no limit, where it goes elsewhere.
 std::size_t output_width();
 
-/// --seed and --csv of long work in the lab.
+/// A file to write; `file` is a string or a path, which may be optional.
+template <typename File>
+void add_output_option(CLI::App& command, const std::string& option, File& file, const std::string& help,
+                       const std::string& way_out = "name a file, or leave it out") {
+  not_empty(command.add_option(option, file, help)->type_name("FILE"), way_out);
+}
+
+/// --seed of long work in the lab.
 void add_seed_option(CLI::App& command, std::uint64_t& seed);
-void add_csv_option(CLI::App& command, std::string& file);
 
 /// The line that says what is being worked on; on a terminal only, and gone when it is done.
 class WorkLine {

@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -12,7 +10,7 @@
 
 #include "base/text.h"
 #include "base/usage_error.h"
-#include "cli/command.h"
+#include "cli/arguments.h"
 #include "report/comparison.h"
 #include "report/picture_file.h"
 #include "report/recipe_values.h"
@@ -57,8 +55,7 @@ struct CompareArguments {
   bool by_seed = false;
   bool columns = false;
   bool generalisation = false;
-  bool csv = false;
-  bool json = false;
+  Format format;
 };
 
 std::vector<report::RunSummary> readable_runs(const std::string& root) {
@@ -72,23 +69,13 @@ void correlate_now(const CompareArguments& arguments) {
   const auto runs = arguments.runs.empty() ? readable_runs(arguments.root)
                                            : report::named_runs(arguments.runs, arguments.root);
   const auto table = report::generalisation(runs);
-  std::cout << (arguments.json  ? report::to_json(table)
-                : arguments.csv ? report::to_csv(table)
-                                : report::to_text(table, output_width()));
-  if (!arguments.json && !arguments.csv)
-    std::cout << "\nThe gap is test loss less training loss in the last epoch. The interval holds\n"
+  if (arguments.format.is_for_programs())
+    std::cout << arguments.format.text_of(table);
+  else
+    std::cout << report::to_text(table, output_width())
+              << "\nThe gap is test loss less training loss in the last epoch. The interval holds\n"
                  "the true correlation in 95 of 100 cases, if the runs are independent of each\n"
                  "other.\n";
-}
-
-// The folder of several runs that a word names, if it names no run itself.
-std::optional<std::filesystem::path> folder_of_runs(const std::string& name, const std::string& root) {
-  if (name.empty() || train::find_run_if(name, root)) return std::nullopt;
-  for (const auto& folder : {std::filesystem::path(name), std::filesystem::path(root) / name}) {
-    std::error_code unreadable;
-    if (std::filesystem::is_directory(folder, unreadable) && !train::find_runs(folder).empty()) return folder;
-  }
-  return std::nullopt;
 }
 
 struct Chosen {
@@ -170,12 +157,9 @@ void compare_now(const CompareArguments& arguments) {
   const bool are_rows =
       !arguments.columns && (chosen.has_folder || !arguments.baseline.empty() ||
                              comparison.entrants.size() > kMostColumns || (wants_rows && !arguments.by_seed));
-  if (arguments.json)
-    std::cout << to_json(comparison);
-  else if (arguments.csv)
-    std::cout << to_csv(comparison);
-  else
-    std::cout << (are_rows ? to_text_rows(comparison, output_width()) : to_text(comparison, output_width()));
+  std::cout << (arguments.format.is_for_programs() ? arguments.format.text_of(comparison)
+                : are_rows                         ? to_text_rows(comparison, output_width())
+                                                   : to_text(comparison, output_width()));
   std::cout.flush();
   for (const auto& picture : {arguments.svg, arguments.png})
     if (!picture.empty()) write_picture(picture, to_picture(comparison));
@@ -187,27 +171,25 @@ void compare_now(const CompareArguments& arguments) {
 }  // namespace
 
 void add_compare(CLI::App& app) {
-  auto arguments = std::make_shared<CompareArguments>();
-  auto& command = add_command(app, "compare", kCompareHelp);
+  const auto [command, arguments] = add_command<CompareArguments>(app, "compare", kCompareHelp, compare_now);
   command
-      .add_option("runs", arguments->runs,
+      .add_option("runs", arguments.runs,
                   "Runs, and folders of runs, each by its path or by its name below --root")
       ->type_name("RUN");
-  add_root_option(command, arguments->root, "Folder in which names are looked up");
-  command.add_flag("--by-seed", arguments->by_seed, "Mean ± deviation of runs that differ only in the seed");
-  command.add_flag("--columns", arguments->columns, "A column for each of many runs too, with all results");
+  add_root_option(command, arguments.root, "Folder in which names are looked up");
+  command.add_flag("--by-seed", arguments.by_seed, "Mean ± deviation of runs that differ only in the seed");
+  command.add_flag("--columns", arguments.columns, "A column for each of many runs too, with all results");
   command
-      .add_option("--baseline", arguments->baseline,
+      .add_option("--baseline", arguments.baseline,
                   "The row or run that the others are compared with, seed by seed; else the first")
       ->type_name("NAME");
-  command.add_option("--svg", arguments->svg, "Draws the curves of all runs into this file")
+  command.add_option("--svg", arguments.svg, "Draws the curves of all runs into this file")
       ->type_name("FILE");
-  command.add_option("--png", arguments->png, "The same as a PNG")->type_name("FILE");
-  command.add_flag("--generalisation", arguments->generalisation,
+  command.add_option("--png", arguments.png, "The same as a PNG")->type_name("FILE");
+  command.add_flag("--generalisation", arguments.generalisation,
                    "Correlation of instability with the gap between test and training loss");
-  auto* csv = command.add_flag("--csv", arguments->csv, "Comma-separated values, a column a run");
-  command.add_flag("--json", arguments->json, "An array with an object for each run")->excludes(csv);
-  command.callback([arguments] { compare_now(*arguments); });
+  arguments.format.add_to(command, "Comma-separated values, a column a run",
+                          "An array with an object for each run");
 }
 
 }  // namespace sadam::cli

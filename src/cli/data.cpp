@@ -2,11 +2,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -101,21 +99,18 @@ void fetch_data(const DataArguments& arguments) {
   for (const auto& entry : entries) fetch_one(entry, arguments);
 }
 
-bool is_plain_file(const std::string& name) {
-  return std::ranges::any_of(data::catalogue(),
-                             [&](const auto& entry) { return entry.name == name && !entry.archive; });
-}
-
 data::CheckReport check_one(const std::string& name, const std::filesystem::path& root) {
   data::Meter meter(std::cerr, isatty(STDERR_FILENO) == 1);
   const auto label = fmt::format("{}: checking", name);
-  if (is_plain_file(name)) {
-    const auto& entry = data::catalogue_entry(name);
+  const auto& entries = data::catalogue();
+  const auto file =
+      std::ranges::find_if(entries, [&](const auto& entry) { return entry.name == name && !entry.archive; });
+  if (file != entries.end()) {
     const auto digest = data::check_file(
-        entry, root,
+        *file, root,
         {.progress = [&](std::uint64_t done, std::uint64_t all) { meter.show(label, done, all); },
          .stop = stop_wanted});
-    return {fmt::format("{}, verified ({})", entry.path_below(root).string(), digest), {}};
+    return {fmt::format("{}, verified ({})", file->path_below(root).string(), digest), {}};
   }
   const data::Watch watch{
       .progress = [&](std::uint64_t done,
@@ -177,34 +172,32 @@ void list_data(const DataArguments& arguments) {
   std::cout << to_text(table, output_width());
 }
 
-void add_root(CLI::App& command, DataArguments& arguments) {
-  add_root_option(command, arguments.root, "Folder of the data sets");
-}
-
 }  // namespace
 
 void add_data(CLI::App& app) {
-  const auto arguments = std::make_shared<DataArguments>();
-  auto& command = add_command(app, "data", kDataHelp);
-  command.require_subcommand(1);
+  auto& data = add_command(app, "data", kDataHelp);
+  data.require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, void (*run)(const DataArguments&)) {
+    return add_command<DataArguments>(data, name, help, run);
+  };
+  const auto add_root = [](const Command<DataArguments>& command) {
+    add_root_option(command.app, command.arguments.root, "Folder of the data sets");
+  };
+  add_root(add("list", kListHelp, list_data));
 
-  auto& list = add_command(command, "list", kListHelp);
-  add_root(list, *arguments);
-  list.callback([arguments] { list_data(*arguments); });
-
-  auto& fetch = add_command(command, "fetch", kFetchHelp);
-  fetch.add_option("names", arguments->names, "What to get; see 'sadam data list'")
+  const auto fetch = add("fetch", kFetchHelp, fetch_data);
+  fetch.app.add_option("names", fetch.arguments.names, "What to get; see 'sadam data list'")
       ->required()
       ->type_name("NAME");
-  add_root(fetch, *arguments);
-  fetch.add_flag("--keep-archive", arguments->keep_archive, "Keeps the archive after it has been unpacked");
-  fetch.callback([arguments] { fetch_data(*arguments); });
+  add_root(fetch);
+  fetch.app.add_flag("--keep-archive", fetch.arguments.keep_archive,
+                     "Keeps the archive after it has been unpacked");
 
-  auto& check = add_command(command, "check", kCheckHelp);
-  check.add_option("names", arguments->names, "What to check; without a name, everything that is here")
+  const auto check = add("check", kCheckHelp, check_data);
+  check.app
+      .add_option("names", check.arguments.names, "What to check; without a name, everything that is here")
       ->type_name("NAME");
-  add_root(check, *arguments);
-  check.callback([arguments] { check_data(*arguments); });
+  add_root(check);
 }
 
 }  // namespace sadam::cli

@@ -1,16 +1,13 @@
 #include <fmt/format.h>
 #include <sadam/error.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/quantities.h"
 #include "base/usage_error.h"
 #include "cli/arguments.h"
-#include "cli/command.h"
 #include "report/text_table.h"
 #include "train/trained_run.h"
 
@@ -96,12 +93,10 @@ void evaluate_now(const EvalArguments& arguments) {
 }  // namespace
 
 void add_eval(CLI::App& app) {
-  auto arguments = std::make_shared<EvalArguments>();
-  auto& command = add_command(app, "eval", kEvalHelp);
-  arguments->model.add_to(command);
-  command.add_flag("--per-class", arguments->per_class, "Shows the accuracy of every class too");
-  command.add_flag("--json", arguments->json, "Prints JSON for other programs; accuracy in per cent");
-  command.callback([arguments] { evaluate_now(*arguments); });
+  const auto [command, arguments] = add_command<EvalArguments>(app, "eval", kEvalHelp, evaluate_now);
+  arguments.model.add_to(command);
+  command.add_flag("--per-class", arguments.per_class, "Shows the accuracy of every class too");
+  command.add_flag("--json", arguments.json, "Prints JSON for other programs; accuracy in per cent");
 }
 
 }  // namespace sadam::cli

@@ -1,14 +1,11 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 
 #include "base/file.h"
 #include "base/usage_error.h"
 #include "cli/arguments.h"
-#include "cli/command.h"
 #include "train/trained_run.h"
 #include "train/trainer.h"
 
@@ -48,15 +45,13 @@ void export_now(const ExportArguments& arguments) {
 }  // namespace
 
 void add_export(CLI::App& app) {
-  auto arguments = std::make_shared<ExportArguments>();
-  auto& command = add_command(app, "export", kExportHelp);
-  arguments->run.add_to(command, "run", "Folder or name of a run")->required();
-  not_empty(command.add_option("file", arguments->file, "The file to write")->required(),
+  const auto [command, arguments] = add_command<ExportArguments>(app, "export", kExportHelp, export_now);
+  arguments.run.add_to(command, "run", "Folder or name of a run")->required();
+  not_empty(command.add_option("file", arguments.file, "The file to write")->required(),
             "name the file to write");
-  arguments->run.add_root_to(command);
-  command.add_flag("--best", arguments->best, "The checkpoint of the best epoch instead of the last");
-  command.add_flag("--force", arguments->force, "Replaces a file that exists");
-  command.callback([arguments] { export_now(*arguments); });
+  arguments.run.add_root_to(command);
+  command.add_flag("--best", arguments.best, "The checkpoint of the best epoch instead of the last");
+  command.add_flag("--force", arguments.force, "Replaces a file that exists");
 }
 
 }  // namespace sadam::cli

@@ -2,9 +2,7 @@
 #include <hwy/highway.h>
 #include <sadam/version.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,19 +41,24 @@ void print_program() {
   std::cout << "cores " << std::thread::hardware_concurrency() << '\n';
 }
 
+struct InfoArguments {
+  std::string topic = "program";
+};
+
+void inform(const InfoArguments& arguments) {
+  const auto& topic = arguments.topic;
+  if (topic == "recipe") return print_recipe_fields();
+  if (topic == "program") return print_program();
+  const std::vector<std::string> topics = {"program", "recipe"};
+  throw UsageError(
+      fmt::format("there is no topic {}{}", base::in_quotes(topic), base::suggestion(topic, topics)));
+}
+
 }  // namespace
 
 void add_info(CLI::App& app) {
-  auto topic = std::make_shared<std::string>("program");
-  auto& command = add_command(app, "info", kInfoHelp);
-  command.add_option("topic", *topic, "program or recipe");
-  command.callback([topic] {
-    if (*topic == "recipe") return print_recipe_fields();
-    if (*topic == "program") return print_program();
-    const std::vector<std::string> topics = {"program", "recipe"};
-    throw UsageError(
-        fmt::format("there is no topic {}{}", base::in_quotes(*topic), base::suggestion(*topic, topics)));
-  });
+  const auto [command, arguments] = add_command<InfoArguments>(app, "info", kInfoHelp, inform);
+  command.add_option("topic", arguments.topic, "program or recipe");
 }
 
 }  // namespace sadam::cli

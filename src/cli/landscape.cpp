@@ -1,9 +1,6 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <cmath>
 #include <iostream>
-#include <memory>
 
 #include "base/text.h"
 #include "base/usage_error.h"
@@ -54,8 +51,7 @@ struct LandscapeArguments {
   std::string at;
   std::filesystem::path output;
   bool dark = false;
-  bool csv = false;
-  bool json = false;
+  Format format;
 };
 
 lab::Landscape landscape_for(const LandscapeArguments& arguments) {
@@ -108,8 +104,8 @@ void draw_landscape(const LandscapeArguments& arguments) {
   const auto contestants = lab::contestants_named(arguments.optimizers, arguments.sets, arguments.seed);
   const auto scene = lab::make_scene(std::move(f), start, arguments.steps, contestants, at);
   report::write_picture(file, to_picture(scene), arguments.dark);
-  if (arguments.csv || arguments.json) {
-    std::cout << (arguments.csv ? to_csv(to_points(scene)) : to_json(to_points(scene)));
+  if (arguments.format.is_for_programs()) {
+    std::cout << arguments.format.text_of(to_points(scene));
     std::cerr << fmt::format("The picture is in {}.\n", file.string());
     return;
   }
@@ -124,49 +120,33 @@ void draw_landscape(const LandscapeArguments& arguments) {
 }  // namespace
 
 void add_landscape(CLI::App& app) {
-  auto arguments = std::make_shared<LandscapeArguments>();
-  auto& command = add_command(app, "landscape", kLandscapeHelp);
-  command.add_option("name", arguments->name, "The landscape")->required()->type_name("NAME");
-  command.add_option("--optimizers", arguments->optimizers, "Separated by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->default_str("adamw,prox_sgd,sadam,matched,cosine")
-      ->type_name("LIST");
-  command.add_option("--steps", arguments->steps, "Steps of each")
+  const auto [command, arguments] =
+      add_command<LandscapeArguments>(app, "landscape", kLandscapeHelp, draw_landscape);
+  command.add_option("name", arguments.name, "The landscape")->required()->type_name("NAME");
+  add_list_option(command, "--optimizers", arguments.optimizers, "Separated by commas")
+      ->default_str("adamw,prox_sgd,sadam,matched,cosine");
+  command.add_option("--steps", arguments.steps, "Steps of each")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->type_name("COUNT");
-  command
-      .add_option_function<std::string>(
-          "--lr",
-          [arguments](const std::string& rate) {
-            arguments->sets.push_back(fmt::format("optimizer.lr={}", rate));
-          },
-          "Learning rate of all of them (optimizer.lr)")
-      ->type_name("RATE");
-  command
-      .add_option(
-          "--set", arguments->sets,
-          "Changes a field for all of them, such as optimizer.probes=8; 'sadam info recipe' lists them")
-      ->type_name("FIELD=VALUE")
-      ->allow_extra_args(false);
-  command.add_option("--seed", arguments->seed, "Seed of the directions")->capture_default_str();
-  command.add_option("--start", arguments->start, "Where they begin; one number stands for all coordinates")
+  add_field_option<std::string>(command, "--lr", "optimizer.lr", arguments.sets, "RATE",
+                                "Learning rate of all of them (optimizer.lr)");
+  add_set_option(
+      command, arguments.sets,
+      "Changes a field for all of them, such as optimizer.probes=8; 'sadam info recipe' lists them");
+  command.add_option("--seed", arguments.seed, "Seed of the directions")->capture_default_str();
+  command.add_option("--start", arguments.start, "Where they begin; one number stands for all coordinates")
       ->type_name("X,Y");
-  command.add_option("--dimensions", arguments->dimensions, "Of the function; kinks and valley have 2")
+  command.add_option("--dimensions", arguments.dimensions, "Of the function; kinks and valley have 2")
       ->capture_default_str()
       ->type_name("COUNT");
-  command
-      .add_option("--at", arguments->at, "Shows Clarke's subdifferential there; without it at the minimum")
+  command.add_option("--at", arguments.at, "Shows Clarke's subdifferential there; without it at the minimum")
       ->type_name("X,Y");
-  not_empty(
-      command.add_option("-o,--output", arguments->output, "A file ending in .svg, .png or .pdf; NAME.svg"),
-      "name a file, or leave it out for the name of the landscape")
-      ->type_name("FILE");
-  command.add_flag("--dark", arguments->dark, "For a dark page; an SVG without it follows its reader");
-  auto* const csv = command.add_flag("--csv", arguments->csv, "For other programs: every step of every path");
-  command.add_flag("--json", arguments->json, "The same as an array of objects")->excludes(csv);
-  command.callback([arguments] { draw_landscape(*arguments); });
+  add_output_option(command, "-o,--output", arguments.output, "A file ending in .svg, .png or .pdf; NAME.svg",
+                    "name a file, or leave it out for the name of the landscape");
+  command.add_flag("--dark", arguments.dark, "For a dark page; an SVG without it follows its reader");
+  arguments.format.add_to(command, "For other programs: every step of every path",
+                          "The same as an array of objects");
 }
 
 }  // namespace sadam::cli

@@ -5,18 +5,15 @@
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/nn/module.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/arguments.h"
-#include "cli/command.h"
 #include "nn/classifier.h"
 #include "nn/load_weights.h"
 #include "nn/weights/tensor_file.h"
@@ -191,7 +188,7 @@ void check(const ProbeArguments& arguments) {
     throw UsageError("probe needs a run, --weights with a file, or --script with --batch.");
 }
 
-void probe_now(ProbeArguments& arguments) {
+void probe_now(ProbeArguments arguments) {
   check(arguments);
   arguments.options.layers = !arguments.no_layers;
   arguments.options.seed = static_cast<std::uint64_t>(arguments.seed);
@@ -206,15 +203,14 @@ void probe_now(ProbeArguments& arguments) {
 }  // namespace
 
 void add_probe(CLI::App& app) {
-  auto arguments = std::make_shared<ProbeArguments>();
-  auto& command = add_command(app, "probe", kProbeHelp);
-  arguments->model.add_to(command);
-  not_empty(command.add_option("--script", arguments->script, "A TorchScript file instead of a run"),
+  const auto [command, arguments] = add_command<ProbeArguments>(app, "probe", kProbeHelp, probe_now);
+  arguments.model.add_to(command);
+  not_empty(command.add_option("--script", arguments.script, "A TorchScript file instead of a run"),
             "name the file, or leave it out and give a run");
   not_empty(
-      command.add_option("--batch", arguments->batch, "A safetensors file with the arguments of forward"),
+      command.add_option("--batch", arguments.batch, "A safetensors file with the arguments of forward"),
       "name the file, or leave it out and give a run");
-  auto& options = arguments->options;
+  auto& options = arguments.options;
   command.add_option("--radii", options.radii, "Distances to look at, ascending")
       ->delimiter(',')
       ->expected(1, 1000)
@@ -224,10 +220,9 @@ void add_probe(CLI::App& app) {
   command.add_option("--probes", options.probes, "Directions at each distance, and k")->capture_default_str();
   command.add_option("--lr", options.lr, "Learning rate of the step that is looked along")
       ->capture_default_str();
-  command.add_option("--seed", arguments->seed, "Of the directions")->capture_default_str();
-  command.add_flag("--no-layers", arguments->no_layers, "All parameters together, and no layer by itself");
-  command.add_flag("--json", arguments->json, "Prints JSON for other programs");
-  command.callback([arguments] { probe_now(*arguments); });
+  command.add_option("--seed", arguments.seed, "Of the directions")->capture_default_str();
+  command.add_flag("--no-layers", arguments.no_layers, "All parameters together, and no layer by itself");
+  command.add_flag("--json", arguments.json, "Prints JSON for other programs");
 }
 
 }  // namespace sadam::cli

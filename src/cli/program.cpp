@@ -2,13 +2,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sadam/version.h>
+#include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,7 @@
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/command.h"
-#include "cli/word_breaks.h"
+#include "report/text_table.h"
 #include "train/progress.h"
 #include "train/recipe/fields.h"
 #include "train/trainer.h"
@@ -42,6 +44,72 @@ probe measures.
 
 'sadam COMMAND --help' explains each command.
 )";
+
+/// While it lives, a line of `stream` that is wider than the terminal behind `file` is broken between words.
+/// Where there is no terminal nothing changes. What is flushed before its end, such as a line that is drawn
+/// again and again, passes as it is.
+class WordBreaks : public std::streambuf {
+ public:
+  WordBreaks(std::ostream& stream, std::FILE* file) : stream_(stream), file_(file), flags_(stream.flags()) {
+    if (isatty(fileno(file)) != 1) return;
+    target_ = stream.rdbuf(this);
+    stream.unsetf(std::ios_base::unitbuf);  // which would flush each word of a line
+  }
+  ~WordBreaks() override {
+    if (target_ == nullptr) return;
+    sync();
+    stream_.rdbuf(target_);
+    stream_.flags(flags_);
+  }
+
+ protected:
+  int_type overflow(int_type character) override {
+    if (traits_type::eq_int_type(character, traits_type::eof())) return traits_type::not_eof(character);
+    const std::lock_guard lock(mutex_);
+    return take(traits_type::to_char_type(character)) ? character : traits_type::eof();
+  }
+  std::streamsize xsputn(const char* text, std::streamsize count) override {
+    const std::lock_guard lock(mutex_);
+    for (std::streamsize i = 0; i < count; ++i)
+      if (!take(text[i])) return i;
+    return count;
+  }
+  int sync() override {
+    const std::lock_guard lock(mutex_);
+    return pass_on() && target_->pubsync() == 0 ? 0 : -1;
+  }
+
+ private:
+  bool take(char character) {
+    if (character != '\n') {
+      line_ += character;
+      return true;
+    }
+    // Before this the line went back to its start.
+    const auto start = line_.rfind('\r') + 1;
+    line_.replace(start, std::string::npos,
+                  report::reflowed(line_.substr(start), base::terminal_columns(file_)));
+    line_ += '\n';
+    const bool waits = (flags_ & std::ios_base::unitbuf) == 0;
+    return pass_on() && (waits || target_->pubsync() == 0);
+  }
+  bool pass_on() {
+    const auto size = static_cast<std::streamsize>(line_.size());
+    const bool passed = target_->sputn(line_.data(), size) == size;
+    line_.clear();
+    return passed;
+  }
+
+  std::ostream& stream_;
+  std::FILE* file_;
+  std::streambuf* target_ = nullptr;  ///< null: there is no terminal
+  std::ios_base::fmtflags flags_;
+  std::string line_;  ///< as far as it has come
+  std::mutex mutex_;  ///< libtorch warns from threads of its own
+};
+
+// One sentence: libtorch appends pages.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 using Chain = std::vector<const CLI::App*>;
 
@@ -72,15 +140,6 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
-bool contains(const std::vector<std::string>& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
-std::string did_you_mean(const std::string& given, const std::vector<std::string>& valid) {
-  const auto meant = base::nearest(given, valid);
-  return meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant);
-}
-
 // Of what `app` was given and has no place for.
 std::string about_extra(const CLI::App& app, const std::string& name, std::string given) {
   if (!given.starts_with('-')) {
@@ -93,11 +152,13 @@ std::string about_extra(const CLI::App& app, const std::string& name, std::strin
   // "--lr" for what is a field of the recipe.
   const auto fields =
       train::fields_with_key(given.substr(std::min(given.find_first_not_of('-'), given.size())));
-  if (!fields.empty() && contains(options_of(app), "--set"))
+  const auto options = options_of(app);
+  if (!fields.empty() && std::ranges::count(options, "--set") > 0)
     return fmt::format("'{}' has no option {}; did you mean --set {}=VALUE?", name, base::in_quotes(given),
                        fmt::join(fields, "=VALUE or --set "));
+  const auto meant = base::nearest(given, options);
   return fmt::format("'{}' has no option {}{}", name, base::in_quotes(given),
-                     did_you_mean(given, options_of(app)));
+                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
 }
 
 bool asks_for_help(const CLI::Error& error) {
@@ -118,8 +179,7 @@ std::string about(const Chain& chain, const CLI::Error& error) {
     if (command_missing)
       return fmt::format("'{}' needs a command: {}", name_of(chain), fmt::join(subcommands_of(app), ", "));
   }
-  const std::string message = error.what();
-  return message.substr(0, message.find('\n'));
+  return first_line(error.what());
 }
 
 /// What is wrong with a command line that could not be parsed, in one sentence: what was not understood, the
@@ -142,9 +202,6 @@ bool is_help_on_unknown_command(const CLI::App& app, const CLI::Error& error) {
     return !subcommands_of(*each).empty() && !each->remaining().empty();
   });
 }
-
-// One sentence: libtorch appends pages.
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string complaint(const std::string& sentence) {
   return fmt::format("{} {}\n", base::painted("sadam:", base::Tone::bad, base::has_colour(stderr)), sentence);

@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 #include <sadam/error.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,7 +14,6 @@
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/arguments.h"
-#include "cli/command.h"
 #include "page/page.h"
 #include "page/shelf.h"
 #include "report/comparison.h"
@@ -183,20 +180,17 @@ void write_report(const ReportArguments& arguments) {
 }  // namespace
 
 void add_report(CLI::App& app) {
-  auto arguments = std::make_shared<ReportArguments>();
-  auto& command = add_command(app, "report", kReportHelp);
+  const auto [command, arguments] = add_command<ReportArguments>(app, "report", kReportHelp, write_report);
   not_empty(
-      command.add_option("runs", arguments->runs, "Runs, and folders of runs; without: all below --root")
+      command.add_option("runs", arguments.runs, "Runs, and folders of runs; without: all below --root")
           ->type_name("RUN"),
       "give the folder of a run, or its name below --root");
-  not_empty(command.add_option("-o,--output", arguments->output, "The page to write; report.html by default")
-                ->type_name("FILE"),
-            "name a file, or leave it out for report.html");
-  not_empty(command.add_option("--figures", arguments->figures, "Folder to put figures for a paper into")
+  add_output_option(command, "-o,--output", arguments.output, "The page to write; report.html by default",
+                    "name a file, or leave it out for report.html");
+  not_empty(command.add_option("--figures", arguments.figures, "Folder to put figures for a paper into")
                 ->type_name("FOLDER"),
             "name a folder");
-  add_root_option(command, arguments->root, "Folder of the runs");
-  command.callback([arguments] { write_report(*arguments); });
+  add_root_option(command, arguments.root, "Folder of the runs");
 }
 
 }  // namespace sadam::cli

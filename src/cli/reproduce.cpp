@@ -1,14 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
-#include <iostream>
-#include <memory>
 #include <set>
 
 #include "base/usage_error.h"
-#include "cli/arguments.h"
-#include "cli/command.h"
 #include "cli/reproduce.h"
 #include "report/runs_csv.h"
 #include "reproduce/execute.h"
@@ -61,8 +56,8 @@ follow the table.)";
 
 void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
            const std::map<std::size_t, std::string>& unavailable) {
-  if (arguments.csv || arguments.json) {
-    std::cout << (arguments.csv ? to_csv(to_flat(plan)) : to_json(to_flat(plan))) << std::flush;
+  if (arguments.format.is_for_programs()) {
+    std::cout << arguments.format.text_of(to_flat(plan)) << std::flush;
     for (const auto& [column, why] : unavailable)
       std::cerr << fmt::format("{} is left out: {}\n", plan.table.columns[column].title, why);
   } else {
@@ -110,6 +105,12 @@ void reproduce_table(const ReproduceArguments& arguments) {
   conclude(execution, arguments.jobs);
 }
 
+void reproduce_now(const ReproduceArguments& arguments) {
+  if (arguments.table == "curves") return reproduce_curves(arguments);
+  if (arguments.table == "figures") return reproduce_figures(arguments);
+  reproduce_table(arguments);
+}
+
 }  // namespace
 
 std::vector<report::RunSummary> recorded_runs(const ReproduceArguments& arguments,
@@ -143,67 +144,46 @@ void conclude(const reproduce::Execution& execution, const JobOptions& jobs) {
 }
 
 void add_reproduce(CLI::App& app) {
-  auto arguments = std::make_shared<ReproduceArguments>();
-  auto& request = arguments->request;
-  auto& command = add_command(app, "reproduce", kReproduceHelp);
+  const auto [command, arguments] =
+      add_command<ReproduceArguments>(app, "reproduce", kReproduceHelp, reproduce_now);
+  auto& request = arguments.request;
   command
-      .add_option("table", arguments->table,
+      .add_option("table", arguments.table,
                   "table1 to table5, learning-rates, rivals, brakes, part-of-batch, final-check, curves, "
                   "figures, or a TOML file")
       ->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");
-  command
-      .add_option("--only", request.only,
+  add_list_option(command, "--only", request.only,
                   "Columns, rows, or column/row (curves: also figures), separated by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command.add_option("--seeds", arguments->seeds, "Seeds and ranges of them, separated by commas: 1-3,7")
+      ->type_name("TEXT");
+  command.add_option("--seeds", arguments.seeds, "Seeds and ranges of them, separated by commas: 1-3,7")
       ->type_name("LIST")
       ->allow_extra_args(false);
-  command.add_option("--epochs", arguments->epochs, "Epochs instead of the paper's")
+  command.add_option("--epochs", arguments.epochs, "Epochs instead of the paper's")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("COUNT");
-  command
-      .add_option(
-          "--set", request.set,
-          "Changes a field of every run, such as data.root=/big/data; fields that the table sets stay")
-      ->type_name("FIELD=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(
+      command, request.set,
+      "Changes a field of every run, such as data.root=/big/data; fields that the table sets stay");
   add_device_options(command, request.set);
   add_processes_option(command, request.set);
-  arguments->jobs.add_to(command);
-  auto* const none = command.add_flag("--no-controls", arguments->no_controls, "Leaves the controls out");
-  command.add_option("--controls", arguments->controls, "Only these controls, such as matched,cosine")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST")
+  arguments.jobs.add_to(command);
+  auto* const none = command.add_flag("--no-controls", arguments.no_controls, "Leaves the controls out");
+  add_list_option(command, "--controls", arguments.controls, "Only these controls, such as matched,cosine")
       ->excludes(none);
   add_root_option(command, request.root, "Folder of the runs");
-  auto* const plan = command.add_flag("--plan", arguments->plan_only, "Only lists the folders of the runs");
-  auto* const show = command.add_flag("--show", arguments->show, "Trains nothing: shows what is there");
-  command
-      .add_option("--from-csv", arguments->from_csv,
+  auto* const plan = command.add_flag("--plan", arguments.plan_only, "Only lists the folders of the runs");
+  auto* const show = command.add_flag("--show", arguments.show, "Trains nothing: shows what is there");
+  add_list_option(command, "--from-csv", arguments.from_csv,
                   "Trains nothing: shows the runs that 'sadam runs --csv' wrote to these files")
       ->type_name("FILE")
-      ->delimiter(',')
-      ->allow_extra_args(false)
       ->excludes(plan)
       ->excludes(show);
-  auto* const csv = command.add_flag("--csv", arguments->csv,
-                                     "For other programs: comma-separated values, a row for each method");
-  auto* const json =
-      command.add_flag("--json", arguments->json, "For other programs: an array of objects")->excludes(csv);
-  command.add_flag("--markdown", arguments->markdown, "For a document")->excludes(csv)->excludes(json);
-  command.add_flag("--quiet", arguments->quiet, "Shows no progress: only the table and what went wrong");
-  command.callback([arguments] {
-    if (arguments->table == "curves")
-      reproduce_curves(*arguments);
-    else if (arguments->table == "figures")
-      reproduce_figures(*arguments);
-    else
-      reproduce_table(*arguments);
-  });
+  arguments.format.add_to(command, "For other programs: comma-separated values, a row for each method",
+                          "For other programs: an array of objects");
+  command.add_flag("--markdown", arguments.markdown, "For a document")->excludes("--csv")->excludes("--json");
+  command.add_flag("--quiet", arguments.quiet, "Shows no progress: only the table and what went wrong");
 }
 
 }  // namespace sadam::cli

@@ -28,8 +28,7 @@ struct ReproduceArguments {
   bool show = false;
   std::vector<std::string> from_csv;
   bool quiet = false;
-  bool csv = false;
-  bool json = false;
+  Format format;
   bool markdown = false;
 
   /// `request`, with what the flags say.
@@ -48,7 +47,7 @@ struct ReproduceArguments {
 struct ProgressOutput {
   explicit ProgressOutput(bool quiet, bool brief = false)
       : lines(quiet ? nullptr : std::cerr.rdbuf()),
-        shown(options_for(quiet, brief)),
+        shown(train::progress_on_stderr(quiet, brief)),
         progress(std::cerr, shown) {}
 
   reproduce::ExecuteOptions options(const JobOptions& jobs) {
@@ -64,13 +63,6 @@ struct ProgressOutput {
   std::ostream lines;  ///< which run is next
   train::ProgressOptions shown;
   train::Progress progress;  ///< within a run; warnings are seen all the same
-
- private:
-  static train::ProgressOptions options_for(bool quiet, bool brief) {
-    auto options = train::progress_on_stderr(quiet);
-    options.brief = brief;
-    return options;
-  }
 };
 
 /// What becomes of runs that another process has, as a sentence; "" if there are none.

@@ -1,11 +1,9 @@
 #include <sadam/error.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <thread>
 
@@ -17,7 +15,6 @@
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "cli/arguments.h"
-#include "cli/command.h"
 #include "report/run_list.h"
 #include "report/text_table.h"
 
@@ -62,9 +59,8 @@ constexpr std::string_view kHome = "\033[H";  // the upper left corner
 
 struct RunsArguments {
   report::RunQuery query;
-  bool root_given = false;
-  bool csv = false;
-  bool json = false;
+  const CLI::Option* root_option = nullptr;
+  Format format;
   bool watch = false;
 };
 
@@ -72,7 +68,7 @@ struct RunsArguments {
 void check_is_there(const RunsArguments& arguments) {
   const auto& root = arguments.query.root;
   check_root(root);
-  if (arguments.root_given && !std::filesystem::exists(root))
+  if (arguments.root_option->count() > 0 && !std::filesystem::exists(root))
     throw Error(fmt::format("there is no folder {}: correct --root.", root.string()));
 }
 
@@ -139,12 +135,11 @@ void watch_now(const RunsArguments& arguments) {
 
 void list_now(const RunsArguments& arguments) {
   check_is_there(arguments);
+  if (arguments.watch) return watch_now(arguments);
   const auto list = report::list_runs(arguments.query);
   const auto root = arguments.query.root.string();
-  if (arguments.json)
-    std::cout << to_json(list.full);
-  else if (arguments.csv)
-    std::cout << to_csv(list.full);
+  if (arguments.format.is_for_programs())
+    std::cout << arguments.format.text_of(list.full);
   else if (!list.full.rows.empty())
     print_table(list);
   else if (list.found == 0)
@@ -165,33 +160,22 @@ void list_now(const RunsArguments& arguments) {
 }  // namespace
 
 void add_runs(CLI::App& app) {
-  auto arguments = std::make_shared<RunsArguments>();
   const auto columns =
       report::wrapped(fmt::format("{}", fmt::join(report::result_columns(), ", ")), 78, "  ");
-  auto& command = add_command(app, "runs", fmt::format(fmt::runtime(kRunsHelp), columns));
-  auto& query = arguments->query;
-  const auto* const root = add_root_option(command, query.root, "Folder of the runs");
+  const auto [command, arguments] =
+      add_command<RunsArguments>(app, "runs", fmt::format(fmt::runtime(kRunsHelp), columns), list_now);
+  auto& query = arguments.query;
+  arguments.root_option = add_root_option(command, query.root, "Folder of the runs");
   command.add_option("--where", query.where, "Only runs with this value; may be given several times")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
   command.add_option("--sort", query.sort, "Smallest first; runs without a value last")->type_name("FIELD");
   command.add_flag("--reverse", query.reverse, "Largest first");
-  auto* csv =
-      command.add_flag("--csv", arguments->csv, "Comma-separated values, for spreadsheets and data frames");
-  auto* json =
-      command.add_flag("--json", arguments->json, "An array of objects, for programs")->excludes(csv);
-  command.add_flag("--watch", arguments->watch, "Shows them again every two seconds, until Ctrl-C")
-      ->excludes(csv)
-      ->excludes(json);
-  command.callback([arguments, root] {
-    arguments->root_given = root->count() > 0;
-    if (arguments->watch) {
-      check_is_there(*arguments);
-      watch_now(*arguments);
-    } else {
-      list_now(*arguments);
-    }
-  });
+  arguments.format.add_to(command, "Comma-separated values, for spreadsheets and data frames",
+                          "An array of objects, for programs");
+  command.add_flag("--watch", arguments.watch, "Shows them again every two seconds, until Ctrl-C")
+      ->excludes("--csv")
+      ->excludes("--json");
 }
 
 }  // namespace sadam::cli

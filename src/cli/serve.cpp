@@ -1,17 +1,13 @@
 #include <fmt/format.h>
 #include <sadam/error.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <memory>
-#include <string>
 #include <thread>
 
 #include "base/usage_error.h"
 #include "cli/arguments.h"
-#include "cli/command.h"
 #include "page/page.h"
 #include "page/server.h"
 #include "page/shelf.h"
@@ -67,21 +63,19 @@ void serve(const ServeArguments& arguments) {
 }  // namespace
 
 void add_serve(CLI::App& app) {
-  auto arguments = std::make_shared<ServeArguments>();
-  auto& command = add_command(app, "serve", kServeHelp);
-  not_empty(command.add_option("root", arguments->root, "Folder of the runs")
+  const auto [command, arguments] = add_command<ServeArguments>(app, "serve", kServeHelp, serve);
+  not_empty(command.add_option("root", arguments.root, "Folder of the runs")
                 ->capture_default_str()
                 ->type_name("FOLDER"),
             "name a folder, or leave it out for 'runs'");
-  command.add_option("--port", arguments->server.port, "Where to listen; 0: any port that is free")
+  command.add_option("--port", arguments.server.port, "Where to listen; 0: any port that is free")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str()
       ->type_name("NUMBER");
-  not_empty(command.add_option("--host", arguments->server.host, "The address to listen on")
+  not_empty(command.add_option("--host", arguments.server.host, "The address to listen on")
                 ->capture_default_str()
                 ->type_name("ADDRESS"),
             "give an address, or leave it out for this machine alone");
-  command.callback([arguments] { serve(*arguments); });
 }
 
 }  // namespace sadam::cli

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <iostream>
-#include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,19 +90,15 @@ std::vector<std::string> counterexamples_of(const lab::Claim& claim) {
   return lines;
 }
 
-std::string indented_by(const std::string& text, std::size_t by) {
-  const std::string margin(by, ' ');
+std::string indented(const std::string& text) {
+  std::istringstream lines(text);
   std::string all;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    all += fmt::format("{}{}\n", margin, text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (std::string line; std::getline(lines, line);) all += fmt::format("  {}\n", line);
   return all;
 }
 
 std::string claim_paragraph(const std::string& text) {
-  return indented_by(report::wrapped(text, kTheoryWidth - 2), 2);
+  return fmt::format("  {}\n", report::wrapped(text, kTheoryWidth, "  "));
 }
 
 std::string block_of(const lab::Claim& claim) {
@@ -111,7 +106,7 @@ std::string block_of(const lab::Claim& claim) {
   text += claim_paragraph(fmt::format("{} ({})", claim.statement, claim.where));
   if (!claim.setting.empty()) text += claim_paragraph(claim.setting);
   if (!claim.untestable.empty()) text += claim_paragraph(claim.untestable);
-  if (!claim.cases.empty()) text += indented_by(to_text(cases_of(claim), kTheoryWidth - 2), 2);
+  if (!claim.cases.empty()) text += indented(to_text(cases_of(claim), kTheoryWidth - 2));
   for (const auto& line : counterexamples_of(claim)) text += claim_paragraph(line);
   return text;
 }
@@ -125,11 +120,8 @@ std::string csv_of(const std::vector<lab::Claim>& claims) {
   for (const auto& claim : claims) {
     const std::string verdict(to_string(judge(claim)));
     if (claim.cases.empty()) {
-      std::vector<report::Cell> row(table.columns.size());
-      row[0] = claim.id;
-      row[1] = claim.where;
-      row[2] = claim.statement;
-      row[3] = verdict;
+      std::vector<report::Cell> row = {claim.id, claim.where, claim.statement, verdict};
+      row.resize(table.columns.size());
       row.back() = claim.untestable;
       table.add(std::move(row));
     }
@@ -183,13 +175,11 @@ void theory_now(const TheoryArguments& arguments) {
 }  // namespace
 
 void add_theory(CLI::App& app) {
-  auto arguments = std::make_shared<TheoryArguments>();
-  auto& command = add_command(app, "theory", theory_help());
-  command.add_option("topics", arguments->names, "What to check; everything without one")->type_name("NAME");
-  command.add_flag("--quick", arguments->quick, "Fewer seeds, shorter runs: under a minute");
-  add_seed_option(command, arguments->seed);
-  add_csv_option(command, arguments->csv);
-  command.callback([arguments] { theory_now(*arguments); });
+  const auto [command, arguments] = add_command<TheoryArguments>(app, "theory", theory_help(), theory_now);
+  command.add_option("topics", arguments.names, "What to check; everything without one")->type_name("NAME");
+  command.add_flag("--quick", arguments.quick, "Fewer seeds, shorter runs: under a minute");
+  add_seed_option(command, arguments.seed);
+  add_output_option(command, "--csv", arguments.csv, "Also writes every number to this file");
 }
 
 }  // namespace sadam::cli

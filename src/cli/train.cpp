@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,8 +14,6 @@
 #include "base/quantities.h"
 #include "base/text.h"
 #include "base/usage_error.h"
-#include "cli/arguments.h"
-#include "cli/command.h"
 #include "cli/reproduce.h"
 #include "reproduce/execute.h"
 #include "reproduce/sweep.h"
@@ -84,14 +80,12 @@ std::filesystem::path free_folder(const std::filesystem::path& root, const std::
 
 // The command that made a grid goes on with it.
 void check_is_no_grid(const RunArgument& resume) {
-  if (train::find_run_if(resume.name, resume.root)) return;
-  for (const auto& folder :
-       {std::filesystem::path(resume.name), resume.root / std::filesystem::path(resume.name)})
-    if (const auto runs = train::find_runs(folder); !runs.empty())
-      throw UsageError(
-          fmt::format("{} holds {}: give the command that made them again, or --resume one of "
-                      "them, such as {}.",
-                      folder.string(), base::counted(runs.size(), "run"), runs.front().folder.string()));
+  const auto folder = folder_of_runs(resume.name, resume.root);
+  if (!folder) return;
+  const auto runs = train::find_runs(*folder);
+  throw UsageError(
+      fmt::format("{} holds {}: give the command that made them again, or --resume one of them, such as {}.",
+                  folder->string(), base::counted(runs.size(), "run"), runs.front().folder.string()));
 }
 
 using Launched = std::optional<RankOptions>;
@@ -282,20 +276,18 @@ void train_now(const TrainArguments& arguments) {
 }  // namespace
 
 void add_train(CLI::App& app) {
-  auto arguments = std::make_shared<TrainArguments>();
-  auto& command = add_command(app, "train", kTrainHelp);
-  arguments->recipe.add_to(command);
-  add_processes_option(command, arguments->recipe.sets);
-  not_empty(command.add_option("--name", arguments->name,
+  const auto [command, arguments] = add_command<TrainArguments>(app, "train", kTrainHelp, train_now);
+  arguments.recipe.add_to(command);
+  add_processes_option(command, arguments.recipe.sets);
+  not_empty(command.add_option("--name", arguments.name,
                                "Name of the run or grid; without one it is made from the recipe"),
             "choose a name, or leave it out for one made from the recipe");
-  add_root_option(command, arguments->resume.root, "Folder of the runs");
-  arguments->resume.add_to(command, "--resume", "Folder or name of a run to go on with");
-  arguments->jobs.add_to(command);
-  command.add_flag("--plan", arguments->plan_only, "Only lists the folders of a grid's runs");
-  command.add_flag("--quiet", arguments->quiet, "Shows no progress");
-  command.add_flag("--join", arguments->join)->group("");
-  command.callback([arguments] { train_now(*arguments); });
+  add_root_option(command, arguments.resume.root, "Folder of the runs");
+  arguments.resume.add_to(command, "--resume", "Folder or name of a run to go on with");
+  arguments.jobs.add_to(command);
+  command.add_flag("--plan", arguments.plan_only, "Only lists the folders of a grid's runs");
+  command.add_flag("--quiet", arguments.quiet, "Shows no progress");
+  command.add_flag("--join", arguments.join)->group("");
 }
 
 }  // namespace sadam::cli

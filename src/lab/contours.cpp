@@ -1,10 +1,11 @@
-#include "lab/contours.h"
-
+// Lines of equal value, by marching squares.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <unordered_map>
+
+#include "lab/landscape_picture.h"
 
 namespace sadam::lab {
 

@@ -9,6 +9,12 @@
 
 namespace sadam::lab {
 
+double mean_over(std::span<const double> values, const std::vector<std::size_t>& some) {
+  double total = 0;
+  for (const auto i : some) total += values[i];
+  return total / static_cast<double>(some.size());
+}
+
 Estimate mean_of(std::span<const double> values) {
   const double mean = base::mean(values);
   const double half = base::half_interval(values).value_or(0);
@@ -43,21 +49,21 @@ double power(std::span<const double> x, std::span<const double> y) {
   return products / squares;
 }
 
-Estimate over_seeds(std::size_t count, const SeedStatistic& statistic, std::uint64_t seed,
-                    std::size_t resamples) {
+Estimate over_seeds(std::size_t count, const SeedStatistic& statistic, std::uint64_t seed) {
+  constexpr std::size_t kDraws = 200;
   std::vector<std::size_t> seeds(count);
   std::iota(seeds.begin(), seeds.end(), std::size_t{0});
-  Estimate estimate = Estimate::exact(statistic(seeds));
+  Estimate estimate = statistic(seeds);
   if (count < 2) return estimate;
   std::mt19937_64 generator(seed);
   std::vector<double> values;
-  for (std::size_t i = 0; i < resamples; ++i) {
+  for (std::size_t i = 0; i < kDraws; ++i) {
     for (auto& each : seeds) each = generator() % count;
     values.push_back(statistic(seeds));
   }
   std::sort(values.begin(), values.end());
   const auto at = [&](double part) {
-    return values[static_cast<std::size_t>(part * static_cast<double>(resamples - 1))];
+    return values[static_cast<std::size_t>(part * static_cast<double>(kDraws - 1))];
   };
   estimate.low = std::min(estimate.value, at(0.025));
   estimate.high = std::max(estimate.value, at(0.975));

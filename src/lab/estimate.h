@@ -14,13 +14,16 @@
 namespace sadam::lab {
 
 struct Estimate {
-  double value = 0;
-  double low = 0;
-  double high = 0;
+  double value = 0, low = 0, high = 0;
 
+  Estimate() = default;
+  Estimate(double v, double l, double h) : value(v), low(l), high(h) {}
   /// A number without chance in it: a worst case that was found, an arithmetic.
-  static Estimate exact(double value) { return {value, value, value}; }
+  Estimate(double exact) : Estimate(exact, exact, exact) {}
 };
+
+/// The mean of some of them, each as often as it is named.
+double mean_over(std::span<const double> values, const std::vector<std::size_t>& some);
 
 /// The mean, with Student's interval; the value alone where there is one.
 Estimate mean_of(std::span<const double> values);
@@ -31,11 +34,10 @@ Estimate share_of(std::size_t hits, std::size_t tries);
 /// The slope of the least-squares line through (log x, log y): the exponent of a power law.
 double power(std::span<const double> x, std::span<const double> y);
 
-/// A statistic of seeds 0 … count − 1, each as often as it is drawn, over `resamples` draws with replacement
+/// A statistic of seeds 0 … count − 1, each as often as it is drawn, over 200 draws with replacement
 /// (the bootstrap, percentiles); the value is that of all seeds, once each.
 using SeedStatistic = std::function<double(const std::vector<std::size_t>& seeds)>;
-Estimate over_seeds(std::size_t count, const SeedStatistic& statistic, std::uint64_t seed,
-                    std::size_t resamples = 200);
+Estimate over_seeds(std::size_t count, const SeedStatistic& statistic, std::uint64_t seed);
 
 struct LongWork {
   bool quick = false;  ///< fewer seeds and points, shorter runs, lower dimensions

@@ -1,4 +1,4 @@
-#include "lab/flow.h"
+#include "lab/landscape.h"
 
 #include <fmt/format.h>
 #include <sadam/error.h>

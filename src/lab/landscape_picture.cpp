@@ -91,6 +91,32 @@ std::vector<Spot> running_mean(const std::vector<double>& values, std::size_t re
   return points;
 }
 
+PicturePanel brake_panel(const Scene& scene) {
+  PicturePanel panel;
+  panel.titles = {"Brake (line: mean of 21)", "step", "brake"};
+  panel.whole_x = true;
+  panel.y = {0, 1.05};
+  const auto styles = styles_of(scene.descents);
+  std::size_t steps = 1;
+  for (std::size_t i = 0; i < scene.descents.size(); ++i) {
+    const auto& descent = scene.descents[i];
+    steps = std::max(steps, descent.brakes.size());
+    const bool matched = descent.of.recipe.control.kind == "matched";
+    if (!descent.probes() && !matched) continue;
+    panel.curves.push_back({running_mean(descent.brakes, 10), styles[i], Ink::line, descent.of.name});
+    if (matched) continue;
+    report::PictureBlobs dots;
+    for (std::size_t step = 0; step < descent.brakes.size(); ++step)
+      dots.points.push_back({static_cast<double>(step), descent.brakes[step]});
+    dots.sizes.assign(dots.points.size(), 0.2);
+    dots.style = styles[i];
+    dots.name = descent.of.name;
+    panel.blobs.push_back(std::move(dots));
+  }
+  panel.x = {0, static_cast<double>(steps)};
+  return panel;
+}
+
 }  // namespace
 
 std::vector<report::LegendKey> legend_of(const Scene& scene) {
@@ -247,32 +273,6 @@ PicturePanel excess_panel(const Scene& scene) {
   // What has no logarithm lies on the floor.
   for (auto& curve : panel.curves)
     for (auto& point : curve.points) point.y = std::max(point.y, panel.y.low);
-  return panel;
-}
-
-PicturePanel brake_panel(const Scene& scene) {
-  PicturePanel panel;
-  panel.titles = {"Brake (line: mean of 21)", "step", "brake"};
-  panel.whole_x = true;
-  panel.y = {0, 1.05};
-  const auto styles = styles_of(scene.descents);
-  std::size_t steps = 1;
-  for (std::size_t i = 0; i < scene.descents.size(); ++i) {
-    const auto& descent = scene.descents[i];
-    steps = std::max(steps, descent.brakes.size());
-    const bool matched = descent.of.recipe.control.kind == "matched";
-    if (!descent.probes() && !matched) continue;
-    panel.curves.push_back({running_mean(descent.brakes, 10), styles[i], Ink::line, descent.of.name});
-    if (matched) continue;
-    report::PictureBlobs dots;
-    for (std::size_t step = 0; step < descent.brakes.size(); ++step)
-      dots.points.push_back({static_cast<double>(step), descent.brakes[step]});
-    dots.sizes.assign(dots.points.size(), 0.2);
-    dots.style = styles[i];
-    dots.name = descent.of.name;
-    panel.blobs.push_back(std::move(dots));
-  }
-  panel.x = {0, static_cast<double>(steps)};
   return panel;
 }
 

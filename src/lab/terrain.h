@@ -40,12 +40,9 @@ struct Terrain {
   std::size_t size() const;
 };
 
-using TerrainPtr = std::shared_ptr<const Terrain>;
-
 /// A point, the function there, and the same function without kinks and jumps.
 struct Spotted {
-  TerrainPtr terrain;
-  TerrainPtr twin;
+  std::shared_ptr<const Terrain> terrain, twin;
   Point at;
 };
 
@@ -56,13 +53,11 @@ enum class Nearness {
   corner,  ///< landscapes: every kink within about the radius over √d
 };
 
-/// A source of points for one radius.
-using Spotter = std::function<std::optional<Spotted>(Nearness, double radius, std::mt19937_64&)>;
-
 struct TerrainFamily {
   std::string name;  ///< "chain", "relu", "2 bits"
   std::size_t dimension = 0;
-  Spotter spot;
+  /// A source of points for one radius.
+  std::function<std::optional<Spotted>(Nearness, double radius, std::mt19937_64&)> spot;
 };
 
 /// A landscape as a terrain of two tensors, and its twin: |h| becomes √(h² + 0.01), the largest of several a

@@ -23,13 +23,21 @@ enum class Relation {
 
 enum class Verdict { holds, in_part, fails, undecided };
 
-/// One comparison: a number that the claim predicts beside the one that was measured.
-struct Case {
-  std::string name;  ///< "chain, k = 8"
+struct Prediction {
   Relation relation = Relation::equals;
   double predicted = 0;
   /// How far beyond the prediction still agrees: what "about" and "to first order" mean in numbers.
   double tolerance = 0;
+};
+inline Prediction equals(double p, double tolerance = 0) { return {Relation::equals, p, tolerance}; }
+inline Prediction at_most(double p, double tolerance = 0) { return {Relation::at_most, p, tolerance}; }
+inline Prediction below(double p, double tolerance = 0) { return {Relation::below, p, tolerance}; }
+inline Prediction at_least(double p, double tolerance = 0) { return {Relation::at_least, p, tolerance}; }
+inline Prediction above(double p, double tolerance = 0) { return {Relation::above, p, tolerance}; }
+
+/// One comparison: a number that the claim predicts beside the one that was measured.
+struct Case : Prediction {
+  std::string name;  ///< "chain, k = 8"
   Estimate measured;
   /// The point and the numbers; shown where the case fails.
   std::string counterexample{};
@@ -43,6 +51,11 @@ struct Claim {
   std::vector<Case> cases{};
   /// Where no number can decide: why. Such a claim has no cases.
   std::string untestable{};
+
+  void add(const std::string& name, const Prediction& predicted, const Estimate& measured,
+           const std::string& counterexample = "") {
+    cases.push_back({predicted, name, measured, counterexample});
+  }
 };
 
 /// A case holds if its whole interval agrees, fails if none of it does, and is undecided between. A claim

@@ -18,10 +18,6 @@ double rho_of(Statistic statistic, const std::vector<double>& d) {
   return sadam::lgi(statistic, d, {}, kPaperLgiEps);
 }
 
-std::string list_of(const std::vector<double>& values) {
-  return fmt::format("({:.4g})", fmt::join(values, ", "));
-}
-
 // ---- bounds -----------------------------------------------------------------------------------------------
 
 /// The extremes of ρ that a search has met, and where.
@@ -95,58 +91,46 @@ std::vector<Claim> check_bounds(const LongWork& options) {
     return brake(Brake::exponential, kPaperDamping, rho_of(statistic, d));
   };
   const auto shown = [](const std::vector<double>& d, double rho) {
-    return fmt::format("D = {} gives ρ = {:.16g}.", list_of(d), rho);
+    return fmt::format("D = ({:.4g}) gives ρ = {:.16g}.", fmt::join(d, ", "), rho);
   };
   const auto modest = search_extremes(options, Statistic::variance, kModest);
 
-  Claim rho{
-      .id = "bounds.rho",
-      .where = "Proposition 4.1, Lemma A.1",
-      .statement = "0 ≤ ρ < 1, whatever the losses at the probes (Var with 1/k, ε > 0).",
-      .setting = "Search over random and adversarial D up to 1e4, k = 1 to 16, by the library's own ρ."};
-  rho.cases = {
-      {"least ρ", Relation::at_least, 0, 0, Estimate::exact(modest.least),
-       shown(modest.at_least, modest.least)},
-      {"largest ρ", Relation::below, 1, 0, Estimate::exact(modest.most), shown(modest.at_most, modest.most)}};
+  Claim rho{"bounds.rho", "Proposition 4.1, Lemma A.1",
+            "0 ≤ ρ < 1, whatever the losses at the probes (Var with 1/k, ε > 0).",
+            "Search over random and adversarial D up to 1e4, k = 1 to 16, by the library's own ρ."};
+  rho.add("least ρ", at_least(0), modest.least, shown(modest.at_least, modest.least));
+  rho.add("largest ρ", below(1), modest.most, shown(modest.at_most, modest.most));
 
-  Claim braked{.id = "bounds.brake",
-               .where = "Proposition 4.1, Corollary A.2",
-               .statement = "e^−λ < e^−λρ ≤ 1, so that the mean brake stays above e^−λ.",
-               .setting = "The brake at the extremes of that search, λ = 2."};
-  braked.cases = {
-      {"largest brake", Relation::at_most, 1, 0, Estimate::exact(brake_at(modest.at_least)), ""},
-      {"least, over e^−2", Relation::above, 1, 0, Estimate::exact(brake_at(modest.at_most) / least_brake),
-       shown(modest.at_most, modest.most)}};
+  Claim braked{"bounds.brake", "Proposition 4.1, Corollary A.2",
+               "e^−λ < e^−λρ ≤ 1, so that the mean brake stays above e^−λ.",
+               "The brake at the extremes of that search, λ = 2."};
+  braked.add("largest brake", at_most(1), brake_at(modest.at_least));
+  braked.add("least, over e^−2", above(1), brake_at(modest.at_most) / least_brake,
+             shown(modest.at_most, modest.most));
 
   const auto any = search_extremes(options, Statistic::variance, kLargest);
-  Claim rounded{.id = "bounds.rounding",
-                .where = "Proposition 4.1, in double precision",
-                .statement = "Both bounds stay strict where ε is tiny beside D².",
-                .setting = "The same search with slopes up to 1e150."};
-  rounded.cases = {{"largest ρ", Relation::below, 1, 0, Estimate::exact(any.most),
-                    fmt::format("{} The ε of 1e-6 is lost beside D² = 1e12: the bound itself is reached, and "
-                                "the brake is e^−2 to the last bit.",
-                                shown({1e6, -1e6}, rho_of(Statistic::variance, {1e6, -1e6})))}};
+  Claim rounded{"bounds.rounding", "Proposition 4.1, in double precision",
+                "Both bounds stay strict where ε is tiny beside D².",
+                "The same search with slopes up to 1e150."};
+  rounded.add("largest ρ", below(1), any.most,
+              fmt::format("{} The ε of 1e-6 is lost beside D² = 1e12: the bound itself is reached, and "
+                          "the brake is e^−2 to the last bit.",
+                          shown({1e6, -1e6}, rho_of(Statistic::variance, {1e6, -1e6}))));
 
-  Claim authors{
-      .id = "bounds.code",
-      .where = "Proposition 4.1 against the authors' code",
-      .statement = "The published code, which divides by k − 1, keeps ρ < 1 and the brake above e^−λ.",
-      .setting = "The same search with unbiased_variance."};
-  Claim unbiased{.id = "bounds.unbiased",
-                 .where = "the authors' code",
-                 .statement = "With the variance divided by k − 1, ρ ≤ k/(k−1).",
-                 .setting = "The same search with unbiased_variance."};
+  Claim authors{"bounds.code", "Proposition 4.1 against the authors' code",
+                "The published code, which divides by k − 1, keeps ρ < 1 and the brake above e^−λ.",
+                "The same search with unbiased_variance."};
+  Claim unbiased{"bounds.unbiased", "the authors' code", "With the variance divided by k − 1, ρ ≤ k/(k−1).",
+                 "The same search with unbiased_variance."};
   for (const std::size_t k : {2, 8}) {
     options.check_stop();
     const auto found = search_extremes(options, Statistic::unbiased_variance, k, kModest);
     const auto name = fmt::format("largest ρ, k = {}", k);
-    authors.cases.push_back(
-        {name, Relation::below, 1, 0, Estimate::exact(found.most),
-         fmt::format("{} The brake is {:.4f}, below e^−2 = {:.4f}.", shown(found.at_most, found.most),
-                     brake_at(found.at_most, Statistic::unbiased_variance), least_brake)});
-    unbiased.cases.push_back({name, Relation::at_most, static_cast<double>(k) / static_cast<double>(k - 1), 0,
-                              Estimate::exact(found.most), shown(found.at_most, found.most)});
+    authors.add(name, below(1), found.most,
+                fmt::format("{} The brake is {:.4f}, below e^−2 = {:.4f}.", shown(found.at_most, found.most),
+                            brake_at(found.at_most, Statistic::unbiased_variance), least_brake));
+    unbiased.add(name, at_most(static_cast<double>(k) / static_cast<double>(k - 1)), found.most,
+                 shown(found.at_most, found.most));
   }
   return {rho, braked, rounded, authors, unbiased};
 }
@@ -199,27 +183,22 @@ std::vector<Claim> check_proximal(const LongWork& options) {
   constexpr double kAbout = 0.1;  // what ≈ is taken to mean
   const auto gap = [](double x) { return proximal(x) - exponential(x); };
 
-  Claim step{
-      .id = "proximal.step",
-      .where = "Appendix D",
-      .statement = "The proximal subproblem with γ = λρ/η has S-Adam's step with 1/(1+λρ) as its solution.",
-      .setting =
-          "Steps of the library with its proximal brake, beside the subproblem solved by search: "
-          "largest distance over the length of the step."};
-  step.cases = {{"20 steps, 2 weights", Relation::at_most, 0, 1e-6,
-                 Estimate::exact(distance_from_prox(options)), "The step is not the subproblem's solution."}};
+  Claim step{"proximal.step", "Appendix D",
+             "The proximal subproblem with γ = λρ/η has S-Adam's step with 1/(1+λρ) as its solution.",
+             "Steps of the library with its proximal brake, beside the subproblem solved by search: "
+             "largest distance over the length of the step."};
+  step.add("20 steps, 2 weights", at_most(0, 1e-6), distance_from_prox(options),
+           "The step is not the subproblem's solution.");
 
   std::vector<double> small, gaps;
   for (double x = 1e-4; x < 2e-2; x *= 2) {
     small.push_back(x);
     gaps.push_back(gap(x));
   }
-  Claim order{.id = "proximal.order",
-              .where = "Appendix D",
-              .statement = "e^−λρ ≈ 1/(1+λρ) to first order: the gap is of second order as λρ → 0.",
-              .setting = "Exponent of the gap in λρ, from 1e-4 to 1e-2."};
-  order.cases = {{"exponent", Relation::equals, 2, 0.05, Estimate::exact(power(small, gaps)),
-                  "The gap does not shrink as the square of λρ."}};
+  Claim order{"proximal.order", "Appendix D",
+              "e^−λρ ≈ 1/(1+λρ) to first order: the gap is of second order as λρ → 0.",
+              "Exponent of the gap in λρ, from 1e-4 to 1e-2."};
+  order.add("exponent", equals(2, 0.05), power(small, gaps), "The gap does not shrink as the square of λρ.");
 
   double widest = 0;
   for (double x = 0; x <= 20; x += 1e-4)
@@ -227,33 +206,25 @@ std::vector<Claim> check_proximal(const LongWork& options) {
   const auto shown = [&](double x) {
     return fmt::format("λρ = {:.4g}: e^−λρ = {:.4f}, 1/(1+λρ) = {:.4f}.", x, exponential(x), proximal(x));
   };
-  Claim used{.id = "proximal.used",
-             .where = "Section 4.2",
-             .statement = "e^−λρ ≈ 1/(1+λρ), which makes S-Adam an implicit proximal method.",
-             .setting =
-                 "1 − e^−λρ·(1+λρ), the gap over the proximal brake; ≈ is taken as within 10 %. "
-                 "On a linear loss ρ is 1 − 1/k on average."};
+  Claim used{"proximal.used", "Section 4.2",
+             "e^−λρ ≈ 1/(1+λρ), which makes S-Adam an implicit proximal method.",
+             "1 − e^−λρ·(1+λρ), the gap over the proximal brake; ≈ is taken as within 10 %. "
+             "On a linear loss ρ is 1 − 1/k on average."};
   const std::vector<std::pair<std::string, double>> settings = {{"λρ = 0.1", 0.1},
                                                                 {"λ = 2, ρ = 1/2", 1},
                                                                 {"λ = 2, ρ = 7/8", 1.75},
                                                                 {"λ = 2, ρ → 1", 2},
                                                                 {"widest gap, any λ", widest}};
-  for (const auto& [name, x] : settings)
-    used.cases.push_back(
-        {name, Relation::at_most, kAbout, 0, Estimate::exact(gap(x) / proximal(x)), shown(x)});
+  for (const auto& [name, x] : settings) used.add(name, at_most(kAbout), gap(x) / proximal(x), shown(x));
 
   constexpr double kRate = 1e-3;
-  Claim factor{.id = "proximal.factor",
-               .where = "Section 4.2",
-               .statement = "1/(1+λρ) ≈ η/(ηγ+1) with γ = λρ/η.",
-               .setting =
-                   "The right side over the left at the paper's η = 1e-3, λ = 2, ρ = 1/2. (Appendix D has "
-                   "η/(ηγ+1) as the whole step, η included.)"};
+  Claim factor{"proximal.factor", "Section 4.2", "1/(1+λρ) ≈ η/(ηγ+1) with γ = λρ/η.",
+               "The right side over the left at the paper's η = 1e-3, λ = 2, ρ = 1/2. (Appendix D has "
+               "η/(ηγ+1) as the whole step, η included.)"};
   const double gamma = kPaperDamping * 0.5 / kRate;
-  factor.cases = {{"ratio", Relation::equals, 1, kAbout,
-                   Estimate::exact(kRate / (kRate * gamma + 1) / proximal(kPaperDamping * 0.5)),
-                   fmt::format("η/(ηγ+1) = {:.4g}, 1/(1+λρ) = {:.4g}: a factor η too small.",
-                               kRate / (kRate * gamma + 1), proximal(kPaperDamping * 0.5))}};
+  factor.add("ratio", equals(1, kAbout), kRate / (kRate * gamma + 1) / proximal(kPaperDamping * 0.5),
+             fmt::format("η/(ηγ+1) = {:.4g}, 1/(1+λρ) = {:.4g}: a factor η too small.",
+                         kRate / (kRate * gamma + 1), proximal(kPaperDamping * 0.5)));
   return {step, order, used, factor};
 }
 

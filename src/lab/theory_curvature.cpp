@@ -42,7 +42,7 @@ struct Quadratic {
             Point(dimensions, 0)};
   }
   /// Appendix E before tr H is dropped.
-  double exact_lgi(double eps) const {
+  double exact_lgi() const {
     const auto d = static_cast<double>(dimensions);
     const double trace = convex ? curvature * d : 0;
     const double squares = curvature * curvature * d;  // ‖H‖_F²
@@ -50,14 +50,14 @@ struct Quadratic {
     const double g2 = gradient * gradient / d;
     const double variance =
         g2 + delta2 * squares / (2 * d * (d + 2)) - delta2 * trace * trace / (2 * d * d * (d + 2));
-    return variance / (g2 + delta2 / (4 * d * (d + 2)) * (trace * trace + 2 * squares) + eps);
+    return variance / (g2 + delta2 / (4 * d * (d + 2)) * (trace * trace + 2 * squares) + kPaperLgiEps);
   }
   /// Its last formula, and Section 3.2's.
-  double lgi_by_curvature(double eps) const {
+  double lgi_by_curvature() const {
     const auto d = static_cast<double>(dimensions);
     const double kappa = kPaperRadius * curvature * std::sqrt(d) / gradient;
     const double top = 1 + kappa * kappa / (2 * d);
-    return top / (top + eps * d / (gradient * gradient));
+    return top / (top + kPaperLgiEps * d / (gradient * gradient));
   }
 };
 
@@ -74,39 +74,31 @@ std::vector<std::size_t> dimensions_of(const LongWork& options) {
 std::vector<Claim> check_formulas_of_curvature(const LongWork& options) {
   const auto directions = options.size<std::size_t>(40000, 8000);
   constexpr double kAbout = 0.03;
-  Claim exact{.id = "curvature.exact",
-              .where = "Appendix E",
-              .statement = "On quadratics Var(D) and mean(D²) follow from ‖g‖, ‖H‖_F and tr H.",
-              .setting = "ρ for k → ∞ beside the ratio of the two; κ = √(2d) and ‖g‖ = √(εd)."};
-  Claim approximate{.id = "curvature.formula",
-                    .where = "Appendix E, where tr(H)/d → 0",
-                    .statement = "ρ ≈ (1+κ²/2d)/(1+κ²/2d+εd/‖g‖²).",
-                    .setting = "The same, on saddles: as many curvatures +c as −c, so that tr H = 0."};
-  Claim convex{.id = "curvature.convex",
-               .where = "Section 3.2, without a condition on tr H",
-               .statement = "ρ ≈ (1+κ²/2d)/(1+κ²/2d+ε').",
-               .setting = "The same, on convex quadratics: all curvatures +c."};
+  Claim exact{"curvature.exact", "Appendix E",
+              "On quadratics Var(D) and mean(D²) follow from ‖g‖, ‖H‖_F and tr H.",
+              "ρ for k → ∞ beside the ratio of the two; κ = √(2d) and ‖g‖ = √(εd)."};
+  Claim approximate{"curvature.formula", "Appendix E, where tr(H)/d → 0", "ρ ≈ (1+κ²/2d)/(1+κ²/2d+εd/‖g‖²).",
+                    "The same, on saddles: as many curvatures +c as −c, so that tr H = 0."};
+  Claim convex{"curvature.convex", "Section 3.2, without a condition on tr H", "ρ ≈ (1+κ²/2d)/(1+κ²/2d+ε').",
+               "The same, on convex quadratics: all curvatures +c."};
   for (const auto d : dimensions_of(options)) {
     const auto size = static_cast<double>(d);
     for (const bool bowl : {false, true}) {
       const auto q = Quadratic::with(d, telling_gradient(d), std::sqrt(2 * size), bowl);
-      const auto measured = population_lgi(q.site(), directions, kPaperLgiEps, options);
+      const auto measured = population_lgi(q.site(), directions, options);
       const auto name = fmt::format("{}, d = {}", bowl ? "bowl" : "saddle", d);
-      exact.cases.push_back(
-          {name, Relation::equals, q.exact_lgi(kPaperLgiEps), 0.1 * q.exact_lgi(kPaperLgiEps), measured, ""});
+      exact.add(name, equals(q.exact_lgi(), 0.1 * q.exact_lgi()), measured);
       if (bowl)
-        convex.cases.push_back(
-            {name, Relation::equals, q.lgi_by_curvature(kPaperLgiEps), kAbout, measured,
-             fmt::format("f = ⟨g,x⟩ + {:.3g}‖x‖²/2 at 0, ‖g‖ = {:.3g}: D hardly varies, since "
-                         "‖u‖² = 1 in every direction.",
-                         q.curvature, q.gradient)});
+        convex.add(name, equals(q.lgi_by_curvature(), kAbout), measured,
+                   fmt::format("f = ⟨g,x⟩ + {:.3g}‖x‖²/2 at 0, ‖g‖ = {:.3g}: D hardly varies, since "
+                               "‖u‖² = 1 in every direction.",
+                               q.curvature, q.gradient));
     }
     if (d < 10) continue;
     for (const double bend : {0.0, 10.0}) {  // κ²/2d
       const auto q = Quadratic::with(d, telling_gradient(d), std::sqrt(2 * size * bend), false);
-      approximate.cases.push_back({fmt::format("κ²/2d = {:.0f}, d = {}", bend, d), Relation::equals,
-                                   q.lgi_by_curvature(kPaperLgiEps), kAbout,
-                                   population_lgi(q.site(), directions, kPaperLgiEps, options), ""});
+      approximate.add(fmt::format("κ²/2d = {:.0f}, d = {}", bend, d), equals(q.lgi_by_curvature(), kAbout),
+                      population_lgi(q.site(), directions, options));
     }
   }
   return {exact, approximate, convex};
@@ -114,12 +106,10 @@ std::vector<Claim> check_formulas_of_curvature(const LongWork& options) {
 
 Claim check_flat(const LongWork& options) {
   constexpr double kAbout = 0.1;
-  Claim claim{.id = "curvature.flat",
-              .where = "Appendix E, conclusions",
-              .statement = "κ ≈ 0 (flat) gives ρ ≈ 0, so that ρ is a smoothness indicator.",
-              .setting =
-                  "Linear losses, κ = 0, ‖g‖ = 1, by the library. The appendix's own formula gives "
-                  "1/(1+εd/‖g‖²)."};
+  Claim claim{"curvature.flat", "Appendix E, conclusions",
+              "κ ≈ 0 (flat) gives ρ ≈ 0, so that ρ is a smoothness indicator.",
+              "Linear losses, κ = 0, ‖g‖ = 1, by the library. The appendix's own formula gives "
+              "1/(1+εd/‖g‖²)."};
   const auto trials = options.size<std::size_t>(4000, 1000);
   for (const auto d : dimensions_of(options)) {
     const auto q = Quadratic::with(d, 1, 0, false);
@@ -127,33 +117,28 @@ Claim check_flat(const LongWork& options) {
         "f = ⟨g,x⟩ is as smooth as a function can be. D is symmetric around 0, so that ρ̂ is 1 − 1/k on "
         "average and "
         "{:.3f} for k → ∞.",
-        q.exact_lgi(kPaperLgiEps));
+        q.exact_lgi());
     for (const std::int64_t k : {2, 8})
       if (d == 2 || d == 10000 || (options.quick && d == 1000))
-        claim.cases.push_back(
-            {fmt::format("d = {}, k = {}", d, k), Relation::equals, 0, kAbout,
-             mean_of(sampled_lgi(q.site(), k, d > 2 ? trials / 4 : trials, kPaperLgiEps, options)), shown});
-    claim.cases.push_back(
-        {fmt::format("d = {}, k → ∞", d), Relation::equals, 0, kAbout,
-         population_lgi(q.site(), options.size<std::size_t>(16000, 8000), kPaperLgiEps, options), shown});
+        claim.add(fmt::format("d = {}, k = {}", d, k), equals(0, kAbout),
+                  mean_of(sampled_lgi(q.site(), k, d > 2 ? trials / 4 : trials, options)), shown);
+    claim.add(fmt::format("d = {}, k → ∞", d), equals(0, kAbout),
+              population_lgi(q.site(), options.size<std::size_t>(16000, 8000), options), shown);
   }
-  claim.cases.push_back({"its formula, d = 10000", Relation::equals, 0, kAbout,
-                         Estimate::exact(Quadratic::with(10000, 1, 0, false).lgi_by_curvature(kPaperLgiEps)),
-                         "The formula and the sentence after it contradict each other."});
+  claim.add("its formula, d = 10000", equals(0, kAbout),
+            Quadratic::with(10000, 1, 0, false).lgi_by_curvature(),
+            "The formula and the sentence after it contradict each other.");
   return claim;
 }
 
 Claim check_kink(const LongWork& options) {
   constexpr double kAbout = 0.2;
   const auto directions = options.size<std::size_t>(80000, 16000);
-  Claim claim{
-      .id = "curvature.kink",
-      .where = "Appendix E, conclusions",
-      .statement = "Non-smooth points have κ ≫ 0 and ρ ≈ 1, which triggers the brake.",
-      .setting = "ρ for k → ∞ at kinks. At the minimisers the smoothed function has gradient 0, so κ = ∞."};
+  Claim claim{"curvature.kink", "Appendix E, conclusions",
+              "Non-smooth points have κ ≫ 0 and ρ ≈ 1, which triggers the brake.",
+              "ρ for k → ∞ at kinks. At the minimisers the smoothed function has gradient 0, so κ = ∞."};
   const auto add = [&](const Site& site, const std::string& why) {
-    claim.cases.push_back({site.name, Relation::at_least, 1, kAbout,
-                           population_lgi(site, directions, kPaperLgiEps, options), why});
+    claim.add(site.name, at_least(1, kAbout), population_lgi(site, directions, options), why);
   };
   for (const std::size_t d : {2, 10, 100})
     add({fmt::format("Σ|xᵢ| at 0, d = {}", d),
@@ -173,19 +158,17 @@ Claim check_kink(const LongWork& options) {
 }
 
 Claim check_smooth_brake(const LongWork& options) {
-  Claim claim{.id = "curvature.adam",
-              .where = "Section 5.3, Degeneration to Standard Adam",
-              .statement = "In smooth regions ρ → 0 and the mean brake → 1: S-Adam is Adam there.",
-              .setting = "The mean brake e^−2ρ̂ at the start of the smooth landscapes, d = 10, δ = 0.01."};
+  Claim claim{"curvature.adam", "Section 5.3, Degeneration to Standard Adam",
+              "In smooth regions ρ → 0 and the mean brake → 1: S-Adam is Adam there.",
+              "The mean brake e^−2ρ̂ at the start of the smooth landscapes, d = 10, δ = 0.01."};
   for (const auto* name : {"quadratic", "softplus", "logistic"})
     for (const std::int64_t k : {2, 8}) {
       const auto site = site_of(name, 10, false);
-      auto values = sampled_lgi(site, k, options.size<std::size_t>(4000, 1000), kPaperLgiEps, options);
+      auto values = sampled_lgi(site, k, options.size<std::size_t>(4000, 1000), options);
       const double rho = mean_of(values).value;
       for (auto& each : values) each = kernels::brake_of(Brake::exponential, 2, each);
-      claim.cases.push_back(
-          {fmt::format("{}, k = {}", name, k), Relation::equals, 1, 0.1, mean_of(values),
-           fmt::format("Mean ρ̂ = {:.3f}: the brake depends on k, not on the smoothness.", rho)});
+      claim.add(fmt::format("{}, k = {}", name, k), equals(1, 0.1), mean_of(values),
+                fmt::format("Mean ρ̂ = {:.3f}: the brake depends on k, not on the smoothness.", rho));
     }
   return claim;
 }
@@ -194,9 +177,7 @@ Claim check_smooth_brake(const LongWork& options) {
 
 std::vector<Claim> check_curvature(const LongWork& options) {
   auto claims = check_formulas_of_curvature(options);
-  claims.push_back(check_flat(options));
-  claims.push_back(check_kink(options));
-  claims.push_back(check_smooth_brake(options));
+  for (auto* const check : {check_flat, check_kink, check_smooth_brake}) claims.push_back(check(options));
   return claims;
 }
 
@@ -205,16 +186,12 @@ std::vector<Claim> check_curvature(const LongWork& options) {
 std::vector<Claim> check_diameter(const LongWork& options) {
   const auto directions = options.size<std::size_t>(40000, 8000);
   Claim lower{
-      .id = "diameter.lower",
-      .where = "Proposition in the LaTeX comments of Section 3.1",
-      .statement = "c₁·Var(D) ≤ diam(∂f)² for some c₁ > 0.",
-      .setting =
-          "The least diam²/Var over the minimiser and a point beside the start of each landscape, δ = 0.01."};
-  Claim upper{
-      .id = "diameter.upper",
-      .where = "Proposition in the LaTeX comments of Section 3.1",
-      .statement = "diam(∂f)² ≤ c₂·Var(D) for some c₂.",
-      .setting = "Var/diam² where diam > 0: the minimisers, and ‖x‖ at 0, whose ∂f is the unit ball."};
+      "diameter.lower", "Proposition in the LaTeX comments of Section 3.1",
+      "c₁·Var(D) ≤ diam(∂f)² for some c₁ > 0.",
+      "The least diam²/Var over the minimiser and a point beside the start of each landscape, δ = 0.01."};
+  Claim upper{"diameter.upper", "Proposition in the LaTeX comments of Section 3.1",
+              "diam(∂f)² ≤ c₂·Var(D) for some c₂.",
+              "Var/diam² where diam > 0: the minimisers, and ‖x‖ at 0, whose ∂f is the unit ball."};
   constexpr double kNothing = 1e-9;  // above rounding
   for (const auto& name : landscape_names()) {
     const auto f = make_landscape(name);
@@ -235,16 +212,15 @@ std::vector<Claim> check_diameter(const LongWork& options) {
         where = fmt::format("{}: diam = {:.3g}, Var = {:.3g}.", site.name, size, variance);
       }
       if (size > 0)
-        upper.cases.push_back({site.name, Relation::above, kNothing, 0,
-                               Estimate::exact(variance / (size * size)),
-                               fmt::format("diam = {:.3g}, Var = {:.3g}.", size, variance)});
+        upper.add(site.name, above(kNothing), variance / (size * size),
+                  fmt::format("diam = {:.3g}, Var = {:.3g}.", size, variance));
     }
-    lower.cases.push_back({name, Relation::above, kNothing, 0, Estimate::exact(least), where});
+    lower.add(name, above(kNothing), least, where);
   }
   const Site ball{"‖x‖ at 0", [](const Point& x) { return norm(x); }, {0, 0}};
   const double variance = look_around(ball, directions, options.seed, options).variance();
-  upper.cases.push_back({ball.name, Relation::above, kNothing, 0, Estimate::exact(variance / 4),
-                         fmt::format("D = 1 in every direction: Var = {:.1g}, diam = 2.", variance)});
+  upper.add(ball.name, above(kNothing), variance / 4,
+            fmt::format("D = 1 in every direction: Var = {:.1g}, diam = 2.", variance));
   return {lower, upper};
 }
 

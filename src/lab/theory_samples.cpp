@@ -41,59 +41,53 @@ Claim sufficient_probes(const LongWork& options) {
   constexpr double kLipschitz = 0.5;
   constexpr double kEps = 1;
   const double wanted = std::ceil(probes_of_appendix(kLipschitz, kEps, kWithin, kMiss));
-  Claim claim{.id = "samples.bound",
-              .where = "Lemma 4.2, Appendix C",
-              .statement = "k ≥ 32 L⁴M²(4L²+1)/Δ²·ln(6/p) probes give |ρ̂−ρ| ≤ Δ with probability 1 − p.",
-              .setting = fmt::format("Where that k can be run: losses scaled to L = 0.5, ε = 1, Δ = 0.1, p = "
-                                     "0.05, which asks for k = {:.0f}. Share of trials within Δ.",
-                                     wanted)};
+  Claim claim{"samples.bound", "Lemma 4.2, Appendix C",
+              "k ≥ 32 L⁴M²(4L²+1)/Δ²·ln(6/p) probes give |ρ̂−ρ| ≤ Δ with probability 1 − p.",
+              fmt::format("Where that k can be run: losses scaled to L = 0.5, ε = 1, Δ = 0.1, p = "
+                          "0.05, which asks for k = {:.0f}. Share of trials within Δ.",
+                          wanted)};
   for (const auto* name : {"kinks", "chain", "quadratic"}) {
     const auto plain = site_of(name, 2, false);
     const auto seen = look_around(plain, options.size<std::size_t>(100000, 20000), options.seed, options);
     const auto site = scaled(plain, kLipschitz / seen.largest, plain.name);
-    const double truth = population_lgi(site, options.size<std::size_t>(200000, 40000), kEps, options).value;
+    const double truth = population_lgi(site, options.size<std::size_t>(200000, 40000), options, kEps).value;
     const auto values = sampled_lgi(site, static_cast<std::int64_t>(wanted),
-                                    options.size<std::size_t>(300, 100), kEps, options);
-    claim.cases.push_back({site.name, Relation::at_least, 1 - kMiss, 0, coverage(values, truth, kWithin),
-                           fmt::format("ρ = {:.3f} at the start of {}.", truth, name)});
+                                    options.size<std::size_t>(300, 100), options, kEps);
+    claim.add(site.name, at_least(1 - kMiss), coverage(values, truth, kWithin),
+              fmt::format("ρ = {:.3f} at the start of {}.", truth, name));
   }
   return claim;
 }
 
 std::vector<Claim> check_paper_probes(const LongWork& options) {
   const double asked = probes_of_appendix(1, kPaperLgiEps, kWithin, kMiss);
-  Claim enough{.id = "samples.asked",
-               .where = "Lemma 4.2 at the paper's constants",
-               .statement = "The experiments' k = 2 and k = 8 have the lemma's guarantee.",
-               .setting = "k that Appendix C asks for at ε = 1e-6, L = 1, Δ = 0.1, p = 0.05."};
-  Claim covered{.id = "samples.coverage",
-                .where = "Lemma 4.2, Section 4.1",
-                .statement = "With k = 2 or 8 probes |ρ̂−ρ| ≤ 0.1 with probability 0.95.",
-                .setting =
-                    "Share of trials within 0.1 of ρ for k → ∞, at ε = 1e-6 and δ = 0.01. The paper does "
-                    "not promise this; it is what its lemma would give."};
+  Claim enough{"samples.asked", "Lemma 4.2 at the paper's constants",
+               "The experiments' k = 2 and k = 8 have the lemma's guarantee.",
+               "k that Appendix C asks for at ε = 1e-6, L = 1, Δ = 0.1, p = 0.05."};
+  Claim covered{"samples.coverage", "Lemma 4.2, Section 4.1",
+                "With k = 2 or 8 probes |ρ̂−ρ| ≤ 0.1 with probability 0.95.",
+                "Share of trials within 0.1 of ρ for k → ∞, at ε = 1e-6 and δ = 0.01. The paper does "
+                "not promise this; it is what its lemma would give."};
   std::string needed;
   for (const auto& [name, dimensions] : std::vector<std::pair<std::string, std::size_t>>{
            {"kinks", 2}, {"chain", 10}, {"quadratic", 10}, {"logistic", 10}}) {
     const auto site = site_of(name, dimensions, false);
-    const double truth =
-        population_lgi(site, options.size<std::size_t>(200000, 40000), kPaperLgiEps, options).value;
+    const double truth = population_lgi(site, options.size<std::size_t>(200000, 40000), options).value;
     const auto trials = options.size<std::size_t>(4000, 1000);
     for (const std::int64_t k : {2, 8}) {
-      const auto values = sampled_lgi(site, k, trials, kPaperLgiEps, options);
-      covered.cases.push_back(
-          {fmt::format("{}, k = {}", site.name, k), Relation::at_least, 1 - kMiss, 0,
-           coverage(values, truth, kWithin),
-           fmt::format("ρ = {:.3f}; the mean of ρ̂ is {:.3f}.", truth, mean_of(values).value)});
+      const auto values = sampled_lgi(site, k, trials, options);
+      covered.add(fmt::format("{}, k = {}", site.name, k), at_least(1 - kMiss),
+                  coverage(values, truth, kWithin),
+                  fmt::format("ρ = {:.3f}; the mean of ρ̂ is {:.3f}.", truth, mean_of(values).value));
     }
     if (name != "quadratic") continue;
     for (std::int64_t k = 2; needed.empty() && k <= 1024; k *= 2)
-      if (coverage(sampled_lgi(site, k, trials, kPaperLgiEps, options), truth, kWithin).value >= 1 - kMiss)
+      if (coverage(sampled_lgi(site, k, trials, options), truth, kWithin).value >= 1 - kMiss)
         needed = fmt::format("On the quadratic, k = {} reaches 95 %.", k);
   }
   for (const double k : {2.0, 8.0})
-    enough.cases.push_back({fmt::format("k = {:.0f}", k), Relation::at_least, asked, 0, Estimate::exact(k),
-                            fmt::format("The formula asks for {:.2g} probes. {}", asked, needed)});
+    enough.add(fmt::format("k = {:.0f}", k), at_least(asked), k,
+               fmt::format("The formula asks for {:.2g} probes. {}", asked, needed));
   return {enough, covered};
 }
 
@@ -103,44 +97,37 @@ Claim order_of_lemma() {
     std::vector<double> counts;
     counts.reserve(factors.size());
     for (const double factor : factors) counts.push_back(probes(factor));
-    return Estimate::exact(power(factors, counts));
+    return power(factors, counts);
   };
-  Claim claim{
-      .id = "samples.order",
-      .where = "Lemma 4.2 against Appendix C",
-      .statement = "Appendix C's k is O(L⁶/(ε⁴Δ²)·log(1/p)).",
-      .setting = "Exponents of Appendix C's own formula, L from 1 to 64, ε and Δ from their values up."};
-  claim.cases = {
-      {"in L", Relation::at_most, 6, 0.1,
-       exponent([](double x) { return probes_of_appendix(x, kPaperLgiEps, kWithin, kMiss); }),
-       "M² = (ε²+L⁴)/ε⁴ grows as L⁴, which the lemma leaves out: L⁴·M²·(4L²+1) grows as L¹⁰."},
-      {"in 1/ε", Relation::at_most, 4, 0.1,
-       exponent([](double x) { return probes_of_appendix(1, kPaperLgiEps / x, kWithin, kMiss); }), ""},
-      {"in 1/Δ", Relation::at_most, 2, 0.1,
-       exponent([](double x) { return probes_of_appendix(1, kPaperLgiEps, kWithin / x, kMiss); }), ""}};
+  Claim claim{"samples.order", "Lemma 4.2 against Appendix C", "Appendix C's k is O(L⁶/(ε⁴Δ²)·log(1/p)).",
+              "Exponents of Appendix C's own formula, L from 1 to 64, ε and Δ from their values up."};
+  claim.add("in L", at_most(6, 0.1),
+            exponent([](double x) { return probes_of_appendix(x, kPaperLgiEps, kWithin, kMiss); }),
+            "M² = (ε²+L⁴)/ε⁴ grows as L⁴, which the lemma leaves out: L⁴·M²·(4L²+1) grows as L¹⁰.");
+  claim.add("in 1/ε", at_most(4, 0.1),
+            exponent([](double x) { return probes_of_appendix(1, kPaperLgiEps / x, kWithin, kMiss); }));
+  claim.add("in 1/Δ", at_most(2, 0.1),
+            exponent([](double x) { return probes_of_appendix(1, kPaperLgiEps, kWithin / x, kMiss); }));
   return claim;
 }
 
 /// ρ is the same in any unit of the loss, if ε is too; L⁶/ε⁴ is not.
 Claim units_of_lemma(const LongWork& options) {
-  Claim claim{.id = "samples.units",
-              .where = "Lemma 4.2",
-              .statement = "k = C·L⁶/(ε⁴Δ²)·log(1/p) probes are enough, for one constant C.",
-              .setting =
-                  "A linear loss in two units, so that ρ = 1/3 in both; C = 128, Appendix C's. Share of "
-                  "trials within Δ = 0.1."};
+  Claim claim{"samples.units", "Lemma 4.2", "k = C·L⁶/(ε⁴Δ²)·log(1/p) probes are enough, for one constant C.",
+              "A linear loss in two units, so that ρ = 1/3 in both; C = 128, Appendix C's. Share of "
+              "trials within Δ = 0.1."};
   for (const double unit : {1.0, 1e4}) {
     const double eps = unit * unit;
     const Site site{fmt::format("L = {:.0e}, ε = {:.0e}", unit, eps),
                     [unit](const Point& x) { return unit * x[0]; },
                     {0, 0}};
     const auto k = static_cast<std::int64_t>(std::ceil(probes_of_lemma(unit, eps, kWithin, kMiss)));
-    const auto values = sampled_lgi(site, k, 50, eps, options);
-    claim.cases.push_back({fmt::format("{}: k = {}", site.name, k), Relation::at_least, 1 - kMiss, 0.05,
-                           coverage(values, 1.0 / 3, kWithin),
-                           fmt::format("The same loss in a unit of 1e-4: the lemma asks for {} probe, whose "
-                                       "variance is 0 and not 1/3. For any C there is such a unit.",
-                                       k)});
+    const auto values = sampled_lgi(site, k, 50, options, eps);
+    claim.add(fmt::format("{}: k = {}", site.name, k), at_least(1 - kMiss, 0.05),
+              coverage(values, 1.0 / 3, kWithin),
+              fmt::format("The same loss in a unit of 1e-4: the lemma asks for {} probe, whose "
+                          "variance is 0 and not 1/3. For any C there is such a unit.",
+                          k));
   }
   return claim;
 }
@@ -148,11 +135,9 @@ Claim units_of_lemma(const LongWork& options) {
 }  // namespace
 
 std::vector<Claim> check_samples(const LongWork& options) {
-  std::vector<Claim> claims = {sufficient_probes(options)};
-  for (auto& claim : check_paper_probes(options)) claims.push_back(std::move(claim));
-  claims.push_back(order_of_lemma());
-  claims.push_back(units_of_lemma(options));
-  return claims;
+  const auto bound = sufficient_probes(options);
+  const auto paper = check_paper_probes(options);
+  return {bound, paper[0], paper[1], order_of_lemma(), units_of_lemma(options)};
 }
 
 }  // namespace sadam::lab

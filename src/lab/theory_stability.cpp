@@ -86,57 +86,46 @@ std::vector<double> lgi_on_batches(const SmallNet& net, const Point& w, std::siz
   return values;
 }
 
-double mean_over(const std::vector<double>& values, const std::vector<std::size_t>& some) {
-  double total = 0;
-  for (const auto i : some) total += values[i];
-  return total / static_cast<double>(some.size());
-}
-
 }  // namespace
 
 std::vector<Claim> check_batch(const LongWork& options) {
   constexpr double kRoot5 = 2.23606797749979;
   const auto draws = options.size<std::size_t>(400, 80);
-  Claim slope{
-      .id = "batch.slope",
-      .where = "Lemma F.3",
-      .statement = "|ρ(S) − ρ(S′)| = O(1/b) for batches of b that differ in one example, at sizes in use.",
-      .setting = fmt::format("Slope of log mean |ρ−ρ′| in log b, b = 32 to 2048, k = 8, {} draws: at random "
-                             "weights, and where the expected loss is stationary.",
-                             draws)};
-  Claim bound{.id = "batch.bound",
-              .where = "Lemma F.3, last line of its proof",
-              .statement = "|ρ − ρ′| ≤ (1/ε)·√(1+L²/ε²)·4Lβ√5/b.",
-              .setting = "The largest |ρ − ρ′| over that bound, with the largest L and β met."};
-  Claim relaxes{.id = "batch.relaxes",
-                .where = "Section 6.5.2",
-                .statement = "A larger batch smooths the loss, so that ρ drops and the brake relaxes.",
-                .setting = "Mean ρ at b = 64 less that at b = 4; 0.02 or more counts as a drop."};
+  Claim slope{"batch.slope", "Lemma F.3",
+              "|ρ(S) − ρ(S′)| = O(1/b) for batches of b that differ in one example, at sizes in use.",
+              fmt::format("Slope of log mean |ρ−ρ′| in log b, b = 32 to 2048, k = 8, {} draws: at random "
+                          "weights, and where the expected loss is stationary.",
+                          draws)};
+  Claim bound{"batch.bound", "Lemma F.3, last line of its proof", "|ρ − ρ′| ≤ (1/ε)·√(1+L²/ε²)·4Lβ√5/b.",
+              "The largest |ρ − ρ′| over that bound, with the largest L and β met."};
+  Claim relaxes{"batch.relaxes", "Section 6.5.2",
+                "A larger batch smooths the loss, so that ρ drops and the brake relaxes.",
+                "Mean ρ at b = 64 less that at b = 4; 0.02 or more counts as a drop."};
   for (const auto& net : nets())
     for (const bool stationary : {false, true}) {
       const auto w = stationary ? trained(net, options) : net.start(options.seed);
       const auto name = fmt::format("{}, {}", net.name(), stationary ? "stationary" : "random");
       options.say(name);
       const auto seen = look_at_batches(net, w, draws, options);
-      slope.cases.push_back(
-          {name, Relation::at_most, -1, 0.1,
-           over_seeds(
-               draws,
-               [&](const std::vector<std::size_t>& some) {
-                 std::vector<double> means;
-                 for (const auto& each : seen.changes) means.push_back(mean_over(each, some));
-                 return power(seen.sizes, means);
-               },
-               options.seed),
-           "Where the gradient vanishes, D itself shrinks as b^−1/2, so that one example "
-           "changes ρ by b^−1/2. The lemma hides 1/ε² in its O: 1/b begins where D² ≪ ε = 1e-6, or where "
-           "curvature outweighs the gradient."});
+      slope.add(
+          name, at_most(-1, 0.1),
+          over_seeds(
+              draws,
+              [&](const std::vector<std::size_t>& some) {
+                std::vector<double> means;
+                for (const auto& each : seen.changes) means.push_back(mean_over(each, some));
+                return power(seen.sizes, means);
+              },
+              options.seed),
+          "Where the gradient vanishes, D itself shrinks as b^−1/2, so that one example "
+          "changes ρ by b^−1/2. The lemma hides 1/ε² in its O: 1/b begins where D² ≪ ε = 1e-6, or where "
+          "curvature outweighs the gradient.");
       double largest = 0;
       for (std::size_t i = 0; i < seen.sizes.size(); ++i)
         for (const double change : seen.changes[i]) largest = std::max(largest, change * seen.sizes[i]);
       const double constant = std::sqrt(1 + std::pow(seen.steepest / kPaperLgiEps, 2)) / kPaperLgiEps * 4 *
                               seen.steepest * seen.largest * kRoot5;
-      bound.cases.push_back({name, Relation::at_most, 1, 0, Estimate::exact(largest / constant), ""});
+      bound.add(name, at_most(1), largest / constant);
       if (name == "logistic, random")
         bound.setting += fmt::format(" It says nothing: at b = 128 the bound is {:.0e}, and no ρ is above 1.",
                                      constant / 128);
@@ -144,9 +133,9 @@ std::vector<Claim> check_batch(const LongWork& options) {
       auto drops = lgi_on_batches(net, w, 64, options);
       const double many = mean_of(drops).value;
       for (std::size_t i = 0; i < drops.size(); ++i) drops[i] -= few[i];  // the same directions
-      relaxes.cases.push_back({name, Relation::at_most, -0.02, 0, mean_of(drops),
-                               fmt::format("Mean ρ is {:.3f} at b = 4 and {:.3f} at b = 64; 1 − 1/k = 0.875.",
-                                           mean_of(few).value, many)});
+      relaxes.add(name, at_most(-0.02), mean_of(drops),
+                  fmt::format("Mean ρ is {:.3f} at b = 4 and {:.3f} at b = 64; 1 − 1/k = 0.875.",
+                              mean_of(few).value, many));
     }
   return {slope, bound, relaxes};
 }
@@ -251,13 +240,10 @@ Estimate ratio_of(const std::vector<double>& above, const std::vector<double>& b
 
 Claim check_dropped_term(const LongWork& options) {
   const auto draws = options.size<std::size_t>(200, 60);
-  Claim claim{
-      .id = "twins.dropped",
-      .where = "Appendix F",
-      .statement = "When b is large, |α−α′|·‖g′‖ can be ignored beside α·‖g−g′‖.",
-      .setting = fmt::format("The mean of the first over the mean of the second, one S-Adam step from one "
-                             "state, {} draws. Ignored: at most 0.1.",
-                             draws)};
+  Claim claim{"twins.dropped", "Appendix F", "When b is large, |α−α′|·‖g′‖ can be ignored beside α·‖g−g′‖.",
+              fmt::format("The mean of the first over the mean of the second, one S-Adam step from one "
+                          "state, {} draws. Ignored: at most 0.1.",
+                          draws)};
   for (const auto& net : nets())
     for (const std::size_t size : {16, 64, 256}) {
       std::vector<double> kept, dropped;
@@ -267,9 +253,9 @@ Claim check_dropped_term(const LongWork& options) {
         kept.push_back(terms.kept);
         dropped.push_back(terms.dropped);
       }
-      claim.cases.push_back({fmt::format("{}, b = {}", net.name(), size), Relation::at_most, 0.1, 0,
-                             ratio_of(dropped, kept, options.seed),
-                             "Both terms shrink as 1/b, so that their ratio does not."});
+      claim.add(fmt::format("{}, b = {}", net.name(), size), at_most(0.1),
+                ratio_of(dropped, kept, options.seed),
+                "Both terms shrink as 1/b, so that their ratio does not.");
     }
   return claim;
 }
@@ -283,30 +269,20 @@ std::vector<Claim> check_twins(const LongWork& options) {
       "{} pairs of runs on 100 examples of which one differs: {} steps, batch 10, η = "
       "0.01, k = 2, λ = 2",
       pairs, steps);
-  Claim bound{
-      .id = "twins.bound",
-      .where = "Appendix F, end",
-      .statement = "Σ η‖d−d′‖ of S-Adam ≤ max α · Σ η‖d−d′‖ of Adam, so that β_S-Adam ≤ max α · C_Adam.",
-      .setting = fmt::format("{}. Left over right.", setting)};
-  Claim factor{.id = "twins.factor",
-               .where = "Appendix F, end",
-               .statement = "The factor max α makes the bound of S-Adam smaller than Adam's.",
-               .setting = "The largest brake of a run; at most 0.9 counts as smaller."};
-  Claim distance{.id = "twins.distance",
-                 .where = "Appendix F",
-                 .statement = "Twin runs of S-Adam end nearer to each other than Adam's.",
-                 .setting = "E‖w_T − w′_T‖ of S-Adam over Adam's, of the same runs."};
-  Claim control{
-      .id = "twins.matched",
-      .where = "Appendix F, last sentence; a control",
-      .statement = "What steadies S-Adam is that it brakes where the loss is unstable.",
-      .setting = "E‖w_T − w′_T‖ of S-Adam over that of Adam with its step times S-Adam's mean brake."};
-  Claim gap{.id = "twins.gap",
-            .where = "Theorem F.2",
-            .statement = "E[expected loss − training loss] ≤ 2β.",
-            .setting =
-                "The gap over 2β, where β is taken from below: the mean over pairs of the largest change of "
-                "a loss."};
+  Claim bound{"twins.bound", "Appendix F, end",
+              "Σ η‖d−d′‖ of S-Adam ≤ max α · Σ η‖d−d′‖ of Adam, so that β_S-Adam ≤ max α · C_Adam.",
+              fmt::format("{}. Left over right.", setting)};
+  Claim factor{"twins.factor", "Appendix F, end",
+               "The factor max α makes the bound of S-Adam smaller than Adam's.",
+               "The largest brake of a run; at most 0.9 counts as smaller."};
+  Claim distance{"twins.distance", "Appendix F", "Twin runs of S-Adam end nearer to each other than Adam's.",
+                 "E‖w_T − w′_T‖ of S-Adam over Adam's, of the same runs."};
+  Claim control{"twins.matched", "Appendix F, last sentence; a control",
+                "What steadies S-Adam is that it brakes where the loss is unstable.",
+                "E‖w_T − w′_T‖ of S-Adam over that of Adam with its step times S-Adam's mean brake."};
+  Claim gap{"twins.gap", "Theorem F.2", "E[expected loss − training loss] ≤ 2β.",
+            "The gap over 2β, where β is taken from below: the mean over pairs of the largest change of "
+            "a loss."};
   std::mt19937_64 generator(options.seed + 8);
   const auto fresh = draw_examples(2000, generator);
   for (const auto& net : nets()) {
@@ -328,28 +304,23 @@ std::vector<Claim> check_twins(const LongWork& options) {
     auto right = of(kAdam, &Twins::steps_apart);
     for (std::size_t i = 0; i < right.size(); ++i) right[i] *= brakes[i];
     const double mean_brake = mean_of(of(kSAdam, &Twins::mean_brake)).value;
-    bound.cases.push_back({net.name(), Relation::at_most, 1, 0,
-                           ratio_of(of(kSAdam, &Twins::steps_apart), right, options.seed),
-                           "The paths drift apart by more than the bound: the dropped term adds up."});
-    factor.cases.push_back(
-        {net.name(), Relation::at_most, 0.9, 0, mean_of(brakes),
-         fmt::format("Some step always has ρ near 0; the mean brake is {:.3f}.", mean_brake)});
-    distance.cases.push_back(
-        {net.name(), Relation::below, 1, 0,
-         ratio_of(of(kSAdam, &Twins::distance), of(kAdam, &Twins::distance), options.seed),
-         "S-Adam's twins end farther from each other."});
-    control.cases.push_back(
-        {net.name(), Relation::below, 1, 0,
-         ratio_of(of(kSAdam, &Twins::distance), of(kMatched, &Twins::distance), options.seed),
-         fmt::format("A constant brake of {:.3f} keeps twins nearer.", mean_brake)});
+    bound.add(net.name(), at_most(1), ratio_of(of(kSAdam, &Twins::steps_apart), right, options.seed),
+              "The paths drift apart by more than the bound: the dropped term adds up.");
+    factor.add(net.name(), at_most(0.9), mean_of(brakes),
+               fmt::format("Some step always has ρ near 0; the mean brake is {:.3f}.", mean_brake));
+    distance.add(net.name(), below(1),
+                 ratio_of(of(kSAdam, &Twins::distance), of(kAdam, &Twins::distance), options.seed),
+                 "S-Adam's twins end farther from each other.");
+    control.add(net.name(), below(1),
+                ratio_of(of(kSAdam, &Twins::distance), of(kMatched, &Twins::distance), options.seed),
+                fmt::format("A constant brake of {:.3f} keeps twins nearer.", mean_brake));
     const std::vector<std::pair<Kind, std::string>> kinds = {
         {kAdam, "Adam"}, {kSAdam, "S-Adam"}, {kMatched, "matched"}};
     for (const auto& [kind, name] : kinds) {
       auto twice = of(kind, &Twins::sensitivity);
       for (auto& each : twice) each *= 2;
-      gap.cases.push_back({fmt::format("{}, {}", net.name(), name), Relation::at_most, 1, 0,
-                           ratio_of(of(kind, &Twins::gap), twice, options.seed),
-                           "The gap is wider than 2β."});
+      gap.add(fmt::format("{}, {}", net.name(), name), at_most(1),
+              ratio_of(of(kind, &Twins::gap), twice, options.seed), "The gap is wider than 2β.");
     }
   }
   return {check_dropped_term(options), bound, factor, distance, control, gap};

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <numeric>
-#include <stdexcept>
 #include <utility>
 
 #include "kernels/lgi.h"
@@ -90,8 +89,6 @@ Walk::Walk(Point start, const WalkOptions& options)
       directions_({w_.size()}, options.seed),
       probed_(static_cast<std::size_t>(options.probes)),
       slopes_(probed_.size(), 0) {
-  if (kernels::reads_slopes(options.statistic))
-    throw std::invalid_argument("a walk takes no slopes, so it has no residual");
   auto& state = finish_.state;
   state.numbers = &numbers_;
   state.rules = &rule_;
@@ -113,10 +110,10 @@ Walk::Walk(Point start, const WalkOptions& options)
   round.has_base = options.probes > 0;
   round.has_loss = round.has_base;
   round.rounding = 2.220446049250313e-16;
-  round.statistic = options.statistic;
-  round.distance = options.radius;
-  round.lgi_eps = options.lgi_eps;
-  round.cap = options.cap;
+  round.statistic = Statistic::variance;
+  round.distance = kPaperRadius;
+  round.lgi_eps = kPaperLgiEps;
+  round.cap = 10;
   update_.segments = {{w_.data(), m_.data(), v_.data(), gradient_.data(),
                        static_cast<std::int64_t>(w_.size()), &parameter_.coefficients}};
   update_.skip = &numbers_.skip;
@@ -128,7 +125,7 @@ void Walk::step(const Function& f, const Point& gradient) {
   gradient_ = gradient;  // as long as before, so it stays where the update looks
   if (options_.probes > 0) loss_ = f(w_);
   for (std::size_t i = 0; i < probed_.size(); ++i)
-    probed_[i] = f(directions_.from(w_, options_.radius, numbers_.steps, static_cast<std::uint32_t>(i)));
+    probed_[i] = f(directions_.from(w_, kPaperRadius, numbers_.steps, static_cast<std::uint32_t>(i)));
   kernels.finish_step(finish_);
   kernels.of_double.adam_update(update_);
 }
@@ -158,7 +155,7 @@ Population look_around(const Site& site, std::size_t directions, std::uint64_t s
   return all;
 }
 
-Estimate population_lgi(const Site& site, std::size_t directions, double eps, const LongWork& options) {
+Estimate population_lgi(const Site& site, std::size_t directions, const LongWork& options, double eps) {
   constexpr std::size_t kParts = 8;
   std::vector<double> values;
   for (std::size_t i = 0; i < kParts; ++i)
@@ -166,8 +163,8 @@ Estimate population_lgi(const Site& site, std::size_t directions, double eps, co
   return mean_of(values);
 }
 
-std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, double eps,
-                                const LongWork& options) {
+std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, const LongWork& options,
+                                double eps) {
   std::vector<double> values;
   for (std::size_t i = 0; i < trials; ++i) {
     options.check_stop();

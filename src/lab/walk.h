@@ -57,10 +57,6 @@ std::vector<double> differences(const Function& f, const Point& x, double radius
 struct WalkOptions {
   kernels::GroupRule rule;  ///< η, β, ε, λ and so on
   std::int64_t probes = 2;
-  double radius = 0.01;
-  Statistic statistic = Statistic::variance;
-  double lgi_eps = 1e-6;
-  double cap = 10;
   std::uint64_t seed = 0;
   /// Algorithm 1: λ = 2, no bias correction, no weight decay.
   static WalkOptions paper(double lr);
@@ -86,7 +82,6 @@ class Walk {
   const Point& second_moment() const { return v_; }
   double lgi() const { return memory_.lgi; }
   double brake() const { return rule_.applied_brake; }
-  std::int64_t steps() const { return numbers_.steps; }
 
  private:
   WalkOptions options_;
@@ -126,10 +121,11 @@ struct Population {
 Population look_around(const Site& site, std::size_t directions, std::uint64_t seed, const LongWork& options);
 
 /// ρ for k → ∞, from so many directions in all.
-Estimate population_lgi(const Site& site, std::size_t directions, double eps, const LongWork& options);
+Estimate population_lgi(const Site& site, std::size_t directions, const LongWork& options,
+                        double eps = kPaperLgiEps);
 
 /// ρ of k probes, `trials` times with other directions, by the library's own function.
-std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, double eps,
-                                const LongWork& options);
+std::vector<double> sampled_lgi(const Site& site, std::int64_t k, std::size_t trials, const LongWork& options,
+                                double eps = kPaperLgiEps);
 
 }  // namespace sadam::lab

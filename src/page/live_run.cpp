@@ -1,10 +1,8 @@
 #include "page/live_run.h"
 
-#include <fmt/format.h>
 #include <sadam/error.h>
 #include <sys/stat.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/file.h"
@@ -116,16 +114,16 @@ bool LiveRun::update() {
   if (stamp == stamp_) return false;
   const bool locked = stamp.starts_with(kRunning);
   stamp_ = std::move(stamp);
-  trouble_.clear();
+  std::string trouble;  // why its events could not be opened
   try {
     tail_.read([this](const train::Event& event) { record_.add(event); }, [this] { record_ = {}; });
   } catch (const Error& error) {
-    trouble_ = error.what();
+    trouble = error.what();
   }
   report::EventsRead events;
   events.totals = record_.totals;
   events.cut_line = tail_.cut_line();
-  events.problem = trouble_.empty() ? tail_.problem() : trouble_;
+  events.problem = trouble.empty() ? tail_.problem() : trouble;
   try {
     summary_ = report::summarise(paths_, id_, events, locked);
   } catch (const std::exception& error) {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/quantities.h"
@@ -83,7 +82,6 @@ class LiveRun {
   std::string stamp_;
   train::EventTail tail_;
   Record record_;
-  std::string trouble_;  ///< why its events could not be opened
   report::RunSummary summary_;
   std::string group_key_;
   Json environment_;

@@ -12,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -226,8 +225,6 @@ class Server::Work {
     http_.stop();
     thread_.join();
   }
-  Work(const Work&) = delete;
-  Work& operator=(const Work&) = delete;
 
   int port() const { return options_.port; }
   bool is_running() const { return http_.is_running(); }

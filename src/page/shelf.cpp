@@ -5,7 +5,6 @@
 #include <sadam/version.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <system_error>
 

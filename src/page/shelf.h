@@ -9,12 +9,26 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "page/live_run.h"
-#include "page/tables.h"
 
 namespace sadam::page {
+
+/// What its table says of a run.
+struct InTable {
+  std::string title;                 ///< "S-Adam k=2, authors' code"
+  std::vector<std::string> differs;  ///< from the paper
+};
+
+struct Tables {
+  Json tables = Json::array();                    ///< `Table` of web/src/data.ts
+  std::unordered_map<std::string, InTable> runs;  ///< by id
+};
+
+/// The tables that found_tables() finds, as `sadam reproduce --show` has them (tables.cpp).
+Tables tables_of(const std::vector<const LiveRun*>& runs);
 
 struct FoundRun {
   train::RunPaths paths;

@@ -1,15 +1,14 @@
-#include "page/tables.h"
-
+// Tables as JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "base/statistics.h"
+#include "page/shelf.h"
 #include "report/comparison.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"

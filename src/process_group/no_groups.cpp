@@ -3,40 +3,28 @@
 
 namespace sadam {
 
-#ifndef SADAM_HAVE_GLOO
-namespace {
+using Group = std::shared_ptr<ProcessGroup>;
+using Store = c10::intrusive_ptr<c10d::Store>;
 
-[[noreturn]] void refuse_gloo() {
+#ifndef SADAM_HAVE_GLOO
+bool has_gloo() { return false; }
+Group make_gloo_group(const RankOptions&) {
   throw Error(
       "this sadam was built without Gloo: install Gloo's headers (libgloo-dev) beside a libtorch that has "
       "it, and build again.");
 }
-
-}  // namespace
-
-bool has_gloo() { return false; }
-std::shared_ptr<ProcessGroup> make_gloo_group(const RankOptions&) { refuse_gloo(); }
-std::shared_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>&, const RankOptions&) {
-  refuse_gloo();
-}
+Group make_gloo_group(const Store&, const RankOptions& options) { return make_gloo_group(options); }
 #endif
 
 #ifndef SADAM_HAVE_NCCL
-namespace {
-
-[[noreturn]] void refuse_nccl() {
+bool has_nccl() { return false; }
+Group make_nccl_group(const RankOptions&, c10::Device) {
   throw Error(
       "this sadam was built without NCCL: build it with a libtorch for CUDA, and with nccl.h where CMake "
       "looks for headers.");
 }
-
-}  // namespace
-
-bool has_nccl() { return false; }
-std::shared_ptr<ProcessGroup> make_nccl_group(const RankOptions&, c10::Device) { refuse_nccl(); }
-std::shared_ptr<ProcessGroup> make_nccl_group(const c10::intrusive_ptr<c10d::Store>&, const RankOptions&,
-                                              c10::Device) {
-  refuse_nccl();
+Group make_nccl_group(const Store&, const RankOptions& options, c10::Device device) {
+  return make_nccl_group(options, device);
 }
 #endif
 

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "train/training.h"
 
@@ -33,13 +32,6 @@ void set_generator_state(at::Device device, const at::Tensor& state) {
   auto g = generator_of(device);
   const std::lock_guard<std::mutex> lock(g.mutex());
   g.set_state(state);
-}
-
-// Whatever device it was saved on, it is read to the module's.
-torch::serialize::InputArchive archive_in(const Envelope& envelope, at::Device device) {
-  torch::serialize::InputArchive archive;
-  archive.load_from(reinterpret_cast<const char*>(envelope.payload.data()), envelope.payload.size(), device);
-  return archive;
 }
 
 [[noreturn]] void refuse_other(const std::string& what) {
@@ -72,17 +64,33 @@ void load_module(torch::serialize::InputArchive& archive, torch::nn::Module& mod
       refuse_other(fmt::format("network ({} has another shape there)", expected[i].first));
 }
 
-// libtorch's own messages are pages long, and speak of archives and keys.
-template <class Do>
-Position checked(std::span<const std::byte> file, at::Device device, const Do& load) {
+// Without a training: the weights alone.
+Position load(std::span<const std::byte> file, torch::nn::Module& module, Training* training) {
+  const auto device = device_of(module);
   const auto envelope = open_envelope(file);
   const auto position = from_meta(envelope.meta);
   try {
-    auto archive = archive_in(envelope, device);
-    load(archive);
+    // Whatever device it was saved on, it is read to the module's.
+    torch::serialize::InputArchive archive;
+    archive.load_from(reinterpret_cast<const char*>(envelope.payload.data()), envelope.payload.size(),
+                      device);
+    load_module(archive, module);
+    torch::serialize::InputArchive optimizer;
+    archive.read("optimizer", optimizer);
+    if (training == nullptr) {
+      load_average(optimizer, module);
+      return position;
+    }
+    training->load(optimizer);
+    at::Tensor state;
+    archive.read("generator", state);
+    set_generator_state(at::kCPU, state.cpu());
+    if (device.is_cpu()) return position;
+    archive.read("device_generator", state);
+    set_generator_state(device, state.cpu());
   } catch (const c10::OutOfMemoryError&) {
     throw;
-  } catch (const c10::Error&) {
+  } catch (const c10::Error&) {  // whose messages are pages long, and speak of archives and keys
     refuse_other("optimizer");
   }
   return position;
@@ -112,28 +120,11 @@ std::vector<std::byte> make_checkpoint(const Position& position, const torch::nn
 }
 
 Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module, Training& training) {
-  const auto device = device_of(module);
-  return checked(file, device, [&](torch::serialize::InputArchive& archive) {
-    load_module(archive, module);
-    torch::serialize::InputArchive optimizer;
-    archive.read("optimizer", optimizer);
-    training.load(optimizer);
-    at::Tensor state;
-    archive.read("generator", state);
-    set_generator_state(at::kCPU, state.cpu());
-    if (device.is_cpu()) return;
-    archive.read("device_generator", state);
-    set_generator_state(device, state.cpu());
-  });
+  return load(file, module, &training);
 }
 
 Position load_checkpoint(std::span<const std::byte> file, torch::nn::Module& module) {
-  return checked(file, device_of(module), [&](torch::serialize::InputArchive& archive) {
-    load_module(archive, module);
-    torch::serialize::InputArchive optimizer;
-    archive.read("optimizer", optimizer);
-    load_average(optimizer, module);
-  });
+  return load(file, module, nullptr);
 }
 
 }  // namespace sadam::train

@@ -2,6 +2,9 @@
 // file belongs to its run is looked at without libtorch (resume.cpp), before anything is touched.
 #pragma once
 
+#include <fmt/format.h>
+#include <sadam/error.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,6 +42,18 @@ struct SavedRun {
   /// A sentence where it is the one before the last, because the last is damaged or gone; else "".
   std::string instead;
 };
+
+/// What `work` returns; an Error that it throws begins with the path.
+template <class Work>
+auto naming(const std::filesystem::path& path, const Work& work) {
+  try {
+    return work();
+  } catch (const NewerCheckpoint& error) {
+    throw NewerCheckpoint(fmt::format("{}: {}", path.string(), error.what()));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
 
 /// The last checkpoint of a run, or, where that is damaged or gone, the one before it; nothing if there is
 /// neither. Throws an Error that names the file if none is whole, or if `recipe`, which is the run's own, is

@@ -70,10 +70,6 @@ std::vector<std::string> gpu_lines() {
   return lines;
 }
 
-std::string description_of(const c10::Device& device) {
-  return device.is_cuda() ? device_model(device) : "cpu";
-}
-
 void reset_peak_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);  // what earlier work has freed is not this one's
@@ -95,16 +91,8 @@ TrainingPrecision::TrainingPrecision(Precision precision, bool cuda)
   at::autocast::clear_cache();
   at::autocast::set_autocast_cache_enabled(false);
   step::use_full_precision();
-  switch (precision) {
-    case Precision::float32:
-      break;
-    case Precision::tf32:
-      if (cuda) step::use_tf32();
-      break;
-    case Precision::bf16:
-      step::use_autocast(cuda, at::kBFloat16);
-      break;
-  }
+  if (precision == Precision::tf32 && cuda) step::use_tf32();
+  if (precision == Precision::bf16) step::use_autocast(cuda, at::kBFloat16);
 }
 
 TrainingPrecision::~TrainingPrecision() {
@@ -112,26 +100,25 @@ TrainingPrecision::~TrainingPrecision() {
   at::autocast::set_autocast_cache_enabled(cached_);
 }
 
-Deterministic::Deterministic()
-    : algorithms_(at::globalContext().deterministicAlgorithms()),
-      warn_only_(at::globalContext().deterministicAlgorithmsWarnOnly()),
-      cudnn_(at::globalContext().deterministicCuDNN()),
-      benchmark_(at::globalContext().benchmarkCuDNN()),
-      fill_(fills_new_memory()) {
+Deterministic::Deterministic() : before_(now()) {
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-  auto& context = at::globalContext();
-  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
-  context.setDeterministicCuDNN(true);
-  context.setBenchmarkCuDNN(false);
-  fill_new_memory(false);
+  set({true, false, true, false, false});
 }
 
-Deterministic::~Deterministic() {
+Deterministic::~Deterministic() { set(before_); }
+
+Deterministic::Settings Deterministic::now() {
+  const auto& context = at::globalContext();
+  return {context.deterministicAlgorithms(), context.deterministicAlgorithmsWarnOnly(),
+          context.deterministicCuDNN(), context.benchmarkCuDNN(), fills_new_memory()};
+}
+
+void Deterministic::set(const Settings& settings) {
   auto& context = at::globalContext();
-  context.setDeterministicAlgorithms(algorithms_, warn_only_);
-  context.setDeterministicCuDNN(cudnn_);
-  context.setBenchmarkCuDNN(benchmark_);
-  fill_new_memory(fill_);
+  context.setDeterministicAlgorithms(settings.algorithms, settings.warn_only);
+  context.setDeterministicCuDNN(settings.cudnn);
+  context.setBenchmarkCuDNN(settings.benchmark);
+  fill_new_memory(settings.fill);
 }
 
 }  // namespace sadam::train

@@ -20,9 +20,6 @@ namespace sadam::train {
 /// missing where there is no such GPU, or where the program was built without CUDA.
 c10::Device device_named(const std::string& name);
 
-/// "cpu", or the name of the GPU: for the record.
-std::string description_of(const c10::Device& device);
-
 /// "NVIDIA H200".
 std::string device_model(const c10::Device& device);
 
@@ -96,11 +93,13 @@ class Deterministic {
   Deterministic& operator=(const Deterministic&) = delete;
 
  private:
-  bool algorithms_;
-  bool warn_only_;
-  bool cudnn_;
-  bool benchmark_;
-  bool fill_ = false;
+  struct Settings {
+    bool algorithms, warn_only, cudnn, benchmark, fill;
+  };
+  static Settings now();
+  static void set(const Settings& settings);
+
+  Settings before_;
 };
 
 }  // namespace sadam::train

@@ -1,16 +1,11 @@
-#include "train/local_ranks.h"
-
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <sadam/process_group.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <exception>
@@ -18,11 +13,11 @@
 #include <optional>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "base/child.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "train/team.h"
 
 namespace sadam::train {
 namespace {
@@ -58,13 +53,7 @@ base::Descriptor memory_file() {
 }
 
 std::string last_line(const base::Descriptor& file) {
-  std::string text;
-  std::array<char, 4096> buffer{};
-  while (true) {
-    const auto count = ::pread(file.number(), buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
-    if (count <= 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-  }
+  auto text = base::read_text(fmt::format("/proc/self/fd/{}", file.number()));
   while (text.ends_with('\n')) text.pop_back();
   text.erase(0, text.rfind('\n') + 1);
   constexpr std::string_view kOurs = "sadam: ";
@@ -91,8 +80,6 @@ struct LocalRanks::Process {
     child.signal(SIGKILL);
     child.wait();
   }
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
 
   base::Descriptor words = memory_file();
   base::Child child;

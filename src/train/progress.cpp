@@ -38,35 +38,19 @@ std::string epoch_of(std::int64_t epoch, std::int64_t epochs) {
   return fmt::format("epoch {:>{}}/{}", epoch, total.size(), total);
 }
 
-}  // namespace
-
-struct Progress::LineField {
-  std::string text;
-  int importance = 0;  ///< the least important goes first
-  base::Tone tone = base::Tone::plain;
-};
-
-/// In their order, with two spaces between them.
-std::string Progress::line_of(const std::vector<LineField>& fields) const {
-  std::string line;
-  for (const auto& field : fields) {
-    if (!line.empty()) line += "  ";
-    line += base::painted(field.text, field.tone, options_.colour);
-  }
-  return line;
+std::ostream& nobody() {
+  static std::ostream stream(nullptr);
+  return stream;
 }
 
-namespace {
+}  // namespace
 
-/// Colour left out.
-template <class LineField>
-std::size_t width_of(const std::vector<LineField>& fields) {
+/// In their order, with two spaces between them.
+std::size_t Progress::width_of(const std::vector<LineField>& fields) {
   std::size_t width = fields.empty() ? 0 : 2 * (fields.size() - 1);
   for (const auto& field : fields) width += base::display_width(field.text);
   return width;
 }
-
-}  // namespace
 
 /// As many of them, the most important ones, as fit into so many columns: whole fields go where there is
 /// little room, and no number is cut in two.
@@ -74,15 +58,20 @@ std::string Progress::fitted(std::vector<LineField> fields, std::size_t columns)
   while (width_of(fields) > columns)
     fields.erase(std::min_element(fields.begin(), fields.end(),
                                   [](const auto& a, const auto& b) { return a.importance < b.importance; }));
-  return line_of(fields);
+  std::string line;
+  for (const auto& field : fields)
+    line += (line.empty() ? "" : "  ") + base::painted(field.text, field.tone, options_.colour);
+  return line;
 }
 
 ProgressStyle progress_style(std::FILE* stream) {
   return base::is_live(stream) ? ProgressStyle::live : ProgressStyle::plain;
 }
 
-ProgressOptions progress_on_stderr(bool quiet) {
-  return {.style = quiet ? ProgressStyle::quiet : progress_style(stderr), .colour = base::has_colour(stderr)};
+ProgressOptions progress_on_stderr(bool quiet, bool brief) {
+  return {.style = quiet ? ProgressStyle::quiet : progress_style(stderr),
+          .colour = base::has_colour(stderr),
+          .brief = brief};
 }
 
 double steady_seconds() {
@@ -90,6 +79,8 @@ double steady_seconds() {
 }
 
 Progress::Progress(std::ostream& out, ProgressOptions options) : out_(out), options_(std::move(options)) {}
+
+Progress::Progress() : Progress(nobody(), {.style = ProgressStyle::quiet}) {}
 
 Progress::~Progress() {
   try {
@@ -204,19 +195,15 @@ double Progress::seconds_per_step() const {
   return (last.train_seconds - recent_.front().train_seconds) / static_cast<double>(recent_.size() - 1);
 }
 
-// Measured, or measured so far, or guessed.
-double Progress::seconds_per_evaluation() const {
-  if (evaluate_seconds_) return *evaluate_seconds_;
-  const double guess = shape_.steps_per_evaluation * seconds_per_step();
-  if (!evaluated_ || *evaluated_ == 0) return guess;
-  return (options_.clock() - evaluation_began_) / *evaluated_;
-}
-
 double Progress::seconds_left() const {
   const auto steps = std::max<std::int64_t>(0, shape_.epochs * shape_.steps_per_epoch - step_);
   const auto evaluations = static_cast<double>(std::max<std::int64_t>(0, shape_.epochs - epoch_ + 1));
+  // Measured, or measured so far, or guessed.
+  double evaluation = shape_.steps_per_evaluation * seconds_per_step();
+  if (evaluated_ && *evaluated_ != 0) evaluation = (options_.clock() - evaluation_began_) / *evaluated_;
+  evaluation = evaluate_seconds_.value_or(evaluation);
   return static_cast<double>(steps) * seconds_per_step() +
-         (evaluations - evaluated_.value_or(0)) * seconds_per_evaluation();
+         (evaluations - evaluated_.value_or(0)) * evaluation;
 }
 
 std::vector<Progress::LineField> Progress::state() const {

@@ -39,7 +39,7 @@ struct ProgressOptions {
 };
 
 /// On the standard error, as it is there; nothing where it is to be quiet.
-ProgressOptions progress_on_stderr(bool quiet);
+ProgressOptions progress_on_stderr(bool quiet, bool brief = false);
 
 /// What is known of a run before its first step.
 struct RunShape {
@@ -59,6 +59,8 @@ struct RunShape {
 class Progress {
  public:
   explicit Progress(std::ostream& out, ProgressOptions options = {});
+  /// One that nobody sees: not even its warnings.
+  Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   /// Takes the live line away, so that an error message begins on an empty line.
@@ -83,15 +85,18 @@ class Progress {
     double train_seconds;
   };
 
-  struct LineField;
+  struct LineField {
+    std::string text;
+    int importance = 0;  ///< the least important goes first
+    base::Tone tone = base::Tone::plain;
+  };
 
   double mean_of(double StepEvent::*field) const;
   double seconds_per_step() const;
-  double seconds_per_evaluation() const;
   double seconds_left() const;
   std::int64_t step_in_epoch() const;
   std::vector<LineField> state() const;
-  std::string line_of(const std::vector<LineField>& fields) const;
+  static std::size_t width_of(const std::vector<LineField>& fields);
   std::string fitted(std::vector<LineField> fields, std::size_t columns) const;
   std::string plain_line() const;
   std::string live_line(std::size_t columns) const;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <numeric>
-#include <vector>
 
 #include "base/statistics.h"
 #include "train/record/events.h"

@@ -40,25 +40,17 @@ std::optional<Bytes> whole_file(const std::filesystem::path& path) {
   std::error_code unreadable;
   if (!std::filesystem::exists(path, unreadable) && !unreadable) return std::nullopt;
   auto file = base::read_file(path);
-  try {
-    open_envelope(file);
-  } catch (const NewerCheckpoint& error) {
-    throw NewerCheckpoint(fmt::format("{}: {}", path.string(), error.what()));
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", path.string(), error.what()));
-  }
+  naming(path, [&] { open_envelope(file); });
   return file;
 }
 
 SavedRun saved_run(const RunPaths& paths, const std::filesystem::path& path, Bytes file,
                    const Recipe& recipe) {
   SavedRun saved{path, std::move(file), {}, {}};
-  try {
+  naming(path, [&] {
     saved.position = from_meta(open_envelope(saved.file).meta);
     check_recipe(paths, recipe, saved.position);
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", path.string(), error.what()));
-  }
+  });
   return saved;
 }
 

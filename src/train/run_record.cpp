@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -42,18 +43,16 @@ std::string tensorboard_made_anew(const RunPaths& paths) {
 // What a new file holds: the recipe, and the points of what has happened.
 void write_tensorboard(TensorBoardWriter& file, const Recipe& recipe, const EventFile& events,
                        std::int64_t interval) {
-  struct Value {
-    Hyperparameter::second_type operator()(const std::string* text) const { return *text; }
-    Hyperparameter::second_type operator()(const bool* flag) const { return *flag; }
-    Hyperparameter::second_type operator()(const double* number) const { return *number; }
-    Hyperparameter::second_type operator()(const std::int64_t* number) const {
-      return static_cast<double>(*number);
-    }
+  const auto value_of = [](const auto* slot) -> Hyperparameter::second_type {
+    if constexpr (std::is_same_v<decltype(slot), const std::int64_t*>)
+      return static_cast<double>(*slot);
+    else
+      return *slot;
   };
   auto copy = recipe;  // the table hands out places to write to
   std::vector<Hyperparameter> fields;
   for (const auto& row : field_table())
-    if (row.applies_to(recipe)) fields.emplace_back(row.name(), std::visit(Value{}, row.slot(copy)));
+    if (row.applies_to(recipe)) fields.emplace_back(row.name(), std::visit(value_of, row.slot(copy)));
   const double now = wall_time();
   file.recipe(to_toml(recipe), fields, now);
   for (const auto& event : events.steps)
@@ -72,13 +71,11 @@ double accuracy_to_keep_by(const EpochEvent& epoch) {
 RunRecord::RunRecord(const RunPaths& paths, const Recipe& recipe, const Position& position,
                      const EventFile& before, std::int64_t steps_per_epoch, Progress& progress)
     : paths_(paths), progress_(progress), interval_(tensorboard_interval(steps_per_epoch)) {
-  if (position.tensorboard.bytes == 0 || is_tensorboard_lost(position, paths_)) {
-    if (position.tensorboard.bytes > 0) progress_.warn(tensorboard_made_anew(paths_));
-    tensorboard_.emplace(paths_.tensorboard_file(), 0);
-    write_tensorboard(*tensorboard_, recipe, before, interval_);
-  } else {
-    tensorboard_.emplace(paths_.tensorboard_file(), position.tensorboard.bytes);
-  }
+  const bool is_new = position.tensorboard.bytes == 0;
+  const bool is_lost = !is_new && is_tensorboard_lost(position, paths_);
+  if (is_lost) progress_.warn(tensorboard_made_anew(paths_));
+  tensorboard_.emplace(paths_.tensorboard_file(), is_lost ? 0 : position.tensorboard.bytes);
+  if (is_new || is_lost) write_tensorboard(*tensorboard_, recipe, before, interval_);
   events_.emplace(paths_.events(), position.events.bytes);
   if (recipe.watch.regimes > 0) {
     regimes_.emplace(recipe.watch.regimes);

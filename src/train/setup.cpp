@@ -16,7 +16,6 @@
 #include <array>
 #include <cmath>
 #include <ctime>
-#include <filesystem>
 #include <span>
 #include <system_error>
 #include <thread>
@@ -78,11 +77,12 @@ std::string command_line() {
 
 // What run.toml says beside the recipe.
 std::string run_table(const Recipe& recipe) {
+  const auto device = device_named(recipe.train.device);
   return fmt::format(
       "{}[run]\nsadam = {}\nlibtorch = {}\ndevice = {}\nthreads = {}\nstarted = "
       "{}\nhost = {}\ncommand = {}\n",
       kWhereItRan, in_toml(SADAM_VERSION), in_toml(libtorch_version()),
-      in_toml(description_of(device_named(recipe.train.device))), recipe.train.threads, in_toml(now_utc()),
+      in_toml(device.is_cuda() ? device_model(device) : "cpu"), recipe.train.threads, in_toml(now_utc()),
       in_toml(host_name()), in_toml(command_line()));
 }
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sadam/error.h>
-#include <sadam/process_group.h>
 #include <torch/cuda.h>
 
 #include <cstdlib>
@@ -21,7 +20,9 @@ enum Kind : std::int64_t { kNothing, kWork, kCalledOff };
 using Head = std::vector<std::int64_t>;
 
 // As tensors that share their memory.
-at::Tensor tensor_of(Head& head) { return at::from_blob(head.data(), {std::ssize(head)}, at::kLong); }
+at::Tensor tensor_of(const Head& head) {
+  return at::from_blob(const_cast<std::int64_t*>(head.data()), {std::ssize(head)}, at::kLong);
+}
 at::Tensor tensor_of(std::span<const std::byte> bytes) {
   return at::from_blob(const_cast<std::byte*>(bytes.data()), {std::ssize(bytes)}, at::kByte);
 }
@@ -40,21 +41,21 @@ c10::Device own_gpu(const RankOptions& options) {
 
 }  // namespace
 
-Team::Team(const RankOptions& options) : options_(std::make_shared<RankOptions>(options)) {
+Team::Team(const RankOptions& options) : options_(options) {
   if (!has_gloo()) messages_ = own_gpu(options);
   group_ = has_gloo() ? make_gloo_group(options) : make_nccl_group(options, messages_);
 }
 
 c10::Device Team::place(const std::string& device) const {
   const auto named = device_named(device);
-  return group_ && device == "cuda" ? own_gpu(*options_) : named;
+  return group_ && device == "cuda" ? own_gpu(options_) : named;
 }
 
 const std::shared_ptr<ProcessGroup>& Team::group_on(c10::Device device) {
   if (!group_ || device.type() == messages_.type()) return group_;
   if (!on_gpus_)
-    on_gpus_ = make_nccl_group(
-        RankOptions(*options_).store_is_there(true).prefix(options_->prefix() + "/gpus"), device);
+    on_gpus_ = make_nccl_group(RankOptions(options_).store_is_there(true).prefix(options_.prefix() + "/gpus"),
+                               device);
   return on_gpus_;
 }
 
@@ -104,24 +105,20 @@ void Team::compare(std::uint32_t checksum, const std::string& what, const std::s
 void Team::announce(const std::string& recipe, std::span<const std::byte> checkpoint) {
   is_announced_ = true;
   if (!group_) return;
-  Head head = {kWork, std::ssize(recipe), std::ssize(checkpoint)};
-  broadcast(tensor_of(head));
+  broadcast(tensor_of(Head{kWork, std::ssize(recipe), std::ssize(checkpoint)}));
   broadcast(tensor_of(std::as_bytes(std::span(recipe))));
   broadcast(tensor_of(checkpoint));
 }
 
 void Team::dismiss() {
   is_announced_ = true;
-  if (!group_) return;
-  Head head = {kNothing, 0, 0};
-  broadcast(tensor_of(head));
+  if (group_) broadcast(tensor_of(Head{kNothing, 0, 0}));
 }
 
 void Team::call_off() noexcept {
   if (!group_ || is_announced_) return;
   try {
-    Head head = {kCalledOff, 0, 0};
-    broadcast(tensor_of(head));
+    broadcast(tensor_of(Head{kCalledOff, 0, 0}));
   } catch (const std::exception&) {
     // they hear of it all the same, when this process ends
   }

@@ -1,7 +1,7 @@
 // The processes that train a run together, seen from one of them.
 #pragma once
 
-#include <c10/core/Device.h>
+#include <sadam/process_group.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,14 +10,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-namespace at {
-class Tensor;
-}
-namespace sadam {
-class ProcessGroup;
-struct RankOptions;
-}  // namespace sadam
 
 namespace sadam::train {
 
@@ -63,11 +55,37 @@ class Team {
  private:
   void broadcast(const at::Tensor& tensor) const;
 
-  std::shared_ptr<const RankOptions> options_;
+  RankOptions options_;
   std::shared_ptr<ProcessGroup> group_;
   std::shared_ptr<ProcessGroup> on_gpus_;        // where the other one is not
   c10::Device messages_ = c10::DeviceType::CPU;  // where its tensors are
   bool is_announced_ = false;
+};
+
+/// The other ranks of a run on this machine: processes of this program, which end with this one
+/// (local_ranks.cpp).
+class LocalRanks {
+ public:
+  /// Starts all but rank 0, which is this process, and waits until they are there. Each is `sadam train
+  /// --join`.
+  explicit LocalRanks(int size);
+  ~LocalRanks();
+  LocalRanks(const LocalRanks&) = delete;
+  LocalRanks& operator=(const LocalRanks&) = delete;
+
+  Team& team() { return team_; }
+  /// Why the run failed on this rank with that error: where one of the others ended first, how and with which
+  /// words.
+  std::string explanation(const Error& error);
+
+ private:
+  struct Process;
+  Team meet(const RankOptions& options);
+  std::string name_of(std::size_t process) const;
+
+  int size_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  Team team_;
 };
 
 }  // namespace sadam::train

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <deque>
 #include <optional>
-#include <ostream>
 #include <string_view>
 #include <utility>
 
@@ -22,7 +21,6 @@
 #include "train/checkpoint.h"
 #include "train/device.h"
 #include "train/feed.h"
-#include "train/local_ranks.h"
 #include "train/progress.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/source.h"
@@ -65,11 +63,6 @@ std::optional<double> residual_of(const StepSummary& summary) {
 // A look at all weights; the ranks must have the same to the bit.
 constexpr std::int64_t kStepsBetweenChecks = 100;
 
-std::ostream& nobody() {
-  static std::ostream stream(nullptr);
-  return stream;
-}
-
 // A run that is under way.
 class Run {
  public:
@@ -88,14 +81,11 @@ class Run {
   bool stop_requested() const { return team_.any(options_.stop != nullptr && *options_.stop); }
   /// Whether a rank trains on a part of each batch.
   bool splits_batch() const { return split_of(recipe_) == Split::batch; }
-  std::uint64_t seed_of_step(std::int64_t step) const;
-  double steps_per_evaluation() const;
-  bool train_epoch();  // false: stopped before its end
+  bool train_epoch();  ///< false: stopped before its end
   void take_step();
   /// Writes the events of steps whose numbers are known; of all that were taken, if asked.
   void write_events(bool all);
   void write_event(const StepSummary& summary);
-  void write_chatter(std::int64_t step);
   bool finish_epoch();
   /// Of this epoch.
   std::int64_t steps_taken() const {
@@ -107,7 +97,7 @@ class Run {
 
   RunOptions options_;
   Team& team_;
-  Progress unseen_{nobody(), {.style = ProgressStyle::quiet}};
+  Progress unseen_;
   Progress& progress_ = options_.progress != nullptr ? *options_.progress : unseen_;
   Recipe recipe_;
   std::string name_;
@@ -159,11 +149,7 @@ Run::Run(const RunPaths* paths, const RunOptions& options, Team& team, Recipe re
         team_.group_on(device),
         GroupOptions().split(split_of(recipe_)).check_ranks_every(kStepsBetweenChecks));
   if (saved) {
-    try {
-      position_ = load_checkpoint(saved->file, *network_, *training_);
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}", saved->path.string(), error.what()));
-    }
+    position_ = naming(saved->path, [&] { return load_checkpoint(saved->file, *network_, *training_); });
     if (paths != nullptr && !saved->instead.empty()) {
       progress_.warn(saved->instead);
       // What is kept as the one before the last is then this one, not the damaged one.
@@ -207,12 +193,17 @@ Run::Run(const RunPaths* paths, const RunOptions& options, Team& team, Recipe re
 
 Outcome Run::go() {
   const auto pixels = data_.train->pixels();
+  const auto evaluated =
+      static_cast<double>(data_.test->size() + (data_.validation ? data_.validation->size() : 0));
+  // A forward pass is a third of a step without probes.
+  const double evaluation =
+      evaluated / static_cast<double>(recipe_.train.batch * recipe_.train.accumulate) / 3;
   progress_.start(name_, {.epochs = length_.epochs,
                           .steps_per_epoch = length_.steps_per_epoch,
                           .steps_done = position_.step(),
                           .pixels = static_cast<std::int64_t>(pixels),
                           .scaled = data::is_scaled(recipe_.data.name, pixels),
-                          .steps_per_evaluation = steps_per_evaluation()});
+                          .steps_per_evaluation = evaluation});
   if (const auto sentence = warmup_beyond_the_run(recipe_.schedule, length_); !sentence.empty())
     progress_.warn(sentence);
   if (const auto least = std::max(recipe_.watch.chatter, kLeastBlocks * recipe_.watch.regimes);
@@ -229,20 +220,6 @@ Outcome Run::go() {
   }
   progress_.finish();
   return Outcome::finished;
-}
-
-std::uint64_t Run::seed_of_step(std::int64_t step) const {
-  const auto number = step * team_.size() + team_.rank();
-  data::Random random(static_cast<std::uint64_t>(recipe_.seed), data::Purpose::masks_of_rank,
-                      static_cast<std::uint64_t>(number));
-  return random.bits();
-}
-
-// A forward pass is a third of a step without probes.
-double Run::steps_per_evaluation() const {
-  const auto images =
-      static_cast<double>(data_.test->size() + (data_.validation ? data_.validation->size() : 0));
-  return images / static_cast<double>(recipe_.train.batch * recipe_.train.accumulate) / 3;
 }
 
 bool Run::train_epoch() {
@@ -262,7 +239,11 @@ void Run::take_step() {
   const double lr = recipe_.optimizer.lr * schedule_factor(recipe_.schedule, taken, length_);
   // The masks of a rank are a function of the seed, the step and the rank, so that a checkpoint need not have
   // the generators of all of them.
-  if (splits_batch() && team_.size() > 1) torch::manual_seed(seed_of_step(taken));
+  if (splits_batch() && team_.size() > 1) {
+    const auto number = static_cast<std::uint64_t>(taken * team_.size() + team_.rank());
+    data::Random random(static_cast<std::uint64_t>(recipe_.seed), data::Purpose::masks_of_rank, number);
+    torch::manual_seed(random.bits());
+  }
   training_->step(train_feed_->next(recipe_.train.accumulate), lr);
   if (position_.epoch + 1 >= recipe_.average.from) training_->update_average();
   if (taken == 0 && device_memory_ && record_)
@@ -313,14 +294,12 @@ void Run::write_event(const StepSummary& summary) {
   position_.lgi_sum += event.lgi;
   position_.brake_sum += event.brake;
   if (record_) record_->step(event);
-  if (recipe_.watch.chatter > 0 && event.step % recipe_.watch.chatter == 0) write_chatter(event.step);
+  if (recipe_.watch.chatter > 0 && event.step % recipe_.watch.chatter == 0) {
+    const auto& window = windows_.front();
+    if (record_) record_->chatter({event.step, recipe_.watch.chatter, window.chatter, window.flips});
+    windows_.pop_front();
+  }
   progress_.step(event, position_.train_seconds);
-}
-
-void Run::write_chatter(std::int64_t step) {
-  const auto window = windows_.front();
-  windows_.pop_front();
-  if (record_) record_->chatter({step, recipe_.watch.chatter, window.chatter, window.flips});
 }
 
 // Evaluates and writes what the epoch came to. False, and nothing changed, if it was told to stop meanwhile.
@@ -378,9 +357,8 @@ bool Run::finish_epoch() {
 }
 
 bool Run::checkpoint_is_due() const {
-  if (recipe_.train.checkpoint_every > 0)
-    return (position_.step() + static_cast<std::int64_t>(pending_.size())) % recipe_.train.checkpoint_every ==
-           0;
+  if (const auto every = recipe_.train.checkpoint_every; every > 0)
+    return (position_.step() + static_cast<std::int64_t>(pending_.size())) % every == 0;
   return seconds_since(saved_at_) > 60;
 }
 
@@ -433,7 +411,7 @@ Outcome help_with_run(Team& team, const RunOptions& options) {
   std::optional<SavedRun> saved;
   if (!work->checkpoint.empty())
     saved = SavedRun{"the checkpoint of rank 0", std::move(work->checkpoint), {}, {}};
-  Progress unseen(nobody(), {.style = ProgressStyle::quiet});
+  Progress unseen;
   const ShownWarnings warnings(unseen);  // rank 0 shows them
   return within_memory([&] {
     Run run(nullptr, options, team, recipe, std::move(saved), {});

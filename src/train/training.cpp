@@ -13,7 +13,6 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/serialize/archive.h>
 
-#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -80,20 +79,30 @@ SAdamOptions braked_adamw_options(const OptimizerRecipe& r) {
 std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const Recipe& recipe,
                                           bool braked) {
   const auto& r = recipe.optimizer;
-  switch (optimizer_of(recipe)) {
-    case OptimizerKind::prox_sgd:
-      return std::make_unique<ProxSGD>(module, prox_sgd_options(r, recipe.seed));
-    case OptimizerKind::adamw:
-      if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
-      return std::make_unique<AdamW>(module, adamw_options(r, recipe.seed));
-    case OptimizerKind::sadam:
-      if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
-      return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
-  }
-  throw std::logic_error("an optimizer that train/recipe/recipe.h does not list");
+  const auto kind = optimizer_of(recipe);
+  if (kind == OptimizerKind::prox_sgd)
+    return std::make_unique<ProxSGD>(module, prox_sgd_options(r, recipe.seed));
+  if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
+  if (kind == OptimizerKind::adamw) return std::make_unique<AdamW>(module, adamw_options(r, recipe.seed));
+  return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
 }
 
 bool is_on_gpu(const torch::nn::Module& module) { return module.parameters().front().is_cuda(); }
+
+// A part of a checkpoint: an archive of its own.
+template <class Part>
+void save_part(torch::serialize::OutputArchive& archive, const char* name, const Part& part) {
+  torch::serialize::OutputArchive inner;
+  part.save(inner);
+  archive.write(name, inner);
+}
+
+template <class Part>
+void load_part(torch::serialize::InputArchive& archive, const char* name, Part& part) {
+  torch::serialize::InputArchive inner;
+  archive.read(name, inner);
+  part.load(inner);
+}
 
 }  // namespace
 
@@ -213,15 +222,8 @@ std::string Training::way_of_stepping() const {
 void Training::save(torch::serialize::OutputArchive& archive) const {
   optimizer_->save(archive);
   if (braked_) archive.write("brakes", c10::IValue(brakes_));
-  if (average_) {
-    torch::serialize::OutputArchive average;
-    average_->save(average);
-    archive.write(kAverage, average);
-  }
-  if (!chatter_) return;
-  torch::serialize::OutputArchive chatter;
-  chatter_->save(chatter);
-  archive.write("chatter", chatter);
+  if (average_) save_part(archive, kAverage, *average_);
+  if (chatter_) save_part(archive, "chatter", *chatter_);
 }
 
 void Training::load(torch::serialize::InputArchive& archive) {
@@ -231,15 +233,8 @@ void Training::load(torch::serialize::InputArchive& archive) {
   if (braked_ && archive.try_read("brakes", brakes)) brakes_ = brakes.toDoubleVector();
   if (braked_ && brakes_.empty())
     throw Error("the checkpoint has no brakes and is of another run: start this one anew.");
-  if (average_) {
-    torch::serialize::InputArchive average;
-    archive.read(kAverage, average);
-    average_->load(average);
-  }
-  if (!chatter_) return;
-  torch::serialize::InputArchive chatter;
-  archive.read("chatter", chatter);
-  chatter_->load(chatter);
+  if (average_) load_part(archive, kAverage, *average_);
+  if (chatter_) load_part(archive, "chatter", *chatter_);
 }
 
 void load_average(torch::serialize::InputArchive& of_training, const torch::nn::Module& module) {

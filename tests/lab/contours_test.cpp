@@ -1,4 +1,4 @@
-#include "lab/contours.h"
+#include "lab/landscape_picture.h"
 
 #include <gtest/gtest.h>
 

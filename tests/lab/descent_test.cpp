@@ -1,4 +1,4 @@
-#include "lab/descent.h"
+#include "lab/scene.h"
 
 #include <gtest/gtest.h>
 #include <sadam/sadam.h>

@@ -1,4 +1,4 @@
-#include "lab/flow.h"
+#include "lab/landscape.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "page/tables.h"
+#include "page/shelf.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

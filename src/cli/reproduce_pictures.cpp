@@ -1,15 +1,21 @@
+// The pictures of the paper: `sadam reproduce curves`, from runs, and `sadam reproduce figures`, on
+// landscapes.
 #include <fmt/format.h>
 
 #include <iostream>
 
+#include "base/file.h"
 #include "base/usage_error.h"
-#include "cli/command.h"
 #include "cli/reproduce.h"
-#include "reproduce/execute.h"
+#include "report/picture_file.h"
 #include "reproduce/figures.h"
+#include "reproduce/landscape_figures.h"
 #include "reproduce/results.h"
 
 namespace sadam::cli {
+
+// ---- curves -----------------------------------------------------------------------------------------------
+
 namespace {
 
 using reproduce::Execution;
@@ -42,19 +48,19 @@ std::string why_empty(const Drawing& drawing, const std::filesystem::path& root)
                      root.string());
 }
 
-void print_points(const std::vector<Drawing>& drawings, bool json) {
+void print_points(const std::vector<Drawing>& drawings, const Format& format) {
   report::TextTable all;
   for (const auto& drawing : drawings) {
     auto points = to_points(drawing.figure, drawing.curves);
     all.columns = points.columns;
     for (auto& row : points.rows) all.add(std::move(row));
   }
-  std::cout << (json ? to_json(all) : to_csv(all));
+  std::cout << format.text_of(all);
 }
 
 void draw(const Drawing& drawing, const ReproduceArguments& arguments, std::ostream& out) {
   const auto files = write_figure(drawing.figure, drawing.curves, arguments.request.root);
-  if (!arguments.csv && !arguments.json)
+  if (!arguments.format.is_for_programs())
     out << '\n'
         << to_report(drawing.figure, drawing.curves, drawing.execution.unavailable,
                      {.markdown = arguments.markdown, .width = output_width()});
@@ -96,7 +102,7 @@ void reproduce_curves(const ReproduceArguments& arguments) {
     all.failures.insert(all.failures.end(), execution.failures.begin(), execution.failures.end());
   }
   // What is meant for another program stands alone on the standard output.
-  const bool for_programs = arguments.csv || arguments.json;
+  const bool for_programs = arguments.format.is_for_programs();
   auto& out = for_programs ? std::cerr : std::cout;
   std::vector<Drawing> drawn;
   std::vector<std::string> left_out;
@@ -119,9 +125,64 @@ void reproduce_curves(const ReproduceArguments& arguments) {
   }
   if (!all.stopped)
     for (const auto& sentence : left_out) out << '\n' << sentence << '\n';
-  if (for_programs) print_points(drawn, arguments.json);
+  if (for_programs) print_points(drawn, arguments.format);
   for (const auto& sentence : elsewhere) std::cerr << '\n' << sentence << '\n';
   conclude(all, arguments.jobs);
+}
+
+// ---- figures ----------------------------------------------------------------------------------------------
+
+namespace {
+
+reproduce::LandscapeRequest request_of(const ReproduceArguments& arguments) {
+  if (arguments.epochs > 0 || arguments.plan_only || arguments.show || !arguments.from_csv.empty())
+    throw UsageError(
+        "the figures train no network and are drawn at once: leave out --epochs, --plan, --show and "
+        "--from-csv.");
+  const auto full = arguments.full_request();
+  if (full.seeds.size() > 1) throw UsageError("the figures show one seed: give one to --seeds.");
+  reproduce::LandscapeRequest request;
+  request.only = full.only;
+  request.sets = full.set;
+  request.controls = !full.controls.empty();
+  if (!full.seeds.empty()) request.seed = full.seeds.front();
+  return request;
+}
+
+}  // namespace
+
+void reproduce_figures(const ReproduceArguments& arguments) {
+  check_root(arguments.request.root);
+  const auto figures = landscape_figures(request_of(arguments));
+  const bool for_programs = arguments.format.is_for_programs();
+  auto& out = for_programs ? std::cerr : std::cout;
+  report::TextTable all;
+  for (const auto& figure : figures) {
+    const auto picture = arguments.request.root / fmt::format("{}.svg", figure.key);
+    const auto numbers = arguments.request.root / fmt::format("{}.csv", figure.key);
+    std::filesystem::create_directories(arguments.request.root);
+    report::write_picture(picture, figure.picture);
+    base::write_file_atomically(numbers, to_csv(figure.numbers));
+    if (for_programs) {
+      all.columns = figure.results.columns.empty() ? all.columns : figure.results.columns;
+      for (auto row : figure.results.rows) {
+        row.insert(row.begin(), report::Cell(figure.key));
+        all.rows.push_back(std::move(row));
+      }
+    } else {
+      out << fmt::format("\n{}\n\n", figure.picture.title);
+      if (!figure.results.rows.empty())
+        out << (arguments.markdown ? to_markdown(figure.results) : to_text(figure.results, output_width()))
+            << '\n';
+      for (const auto& sentence : figure.picture.caption)
+        out << report::wrapped(sentence, output_width()) << '\n';
+    }
+    out << fmt::format("\nThe picture is in {}, its numbers are in {}.\n", picture.string(),
+                       numbers.string());
+  }
+  if (!for_programs) return;
+  all.columns.insert(all.columns.begin(), {"figure", "figure", report::Align::left});
+  std::cout << arguments.format.text_of(all);
 }
 
 }  // namespace sadam::cli
