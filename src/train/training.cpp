@@ -13,6 +13,7 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/serialize/archive.h>
 
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -79,12 +80,17 @@ SAdamOptions braked_adamw_options(const OptimizerRecipe& r) {
 std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const Recipe& recipe,
                                           bool braked) {
   const auto& r = recipe.optimizer;
-  const auto kind = optimizer_of(recipe);
-  if (kind == OptimizerKind::prox_sgd)
-    return std::make_unique<ProxSGD>(module, prox_sgd_options(r, recipe.seed));
-  if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
-  if (kind == OptimizerKind::adamw) return std::make_unique<AdamW>(module, adamw_options(r, recipe.seed));
-  return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
+  switch (optimizer_of(recipe)) {
+    case OptimizerKind::prox_sgd:
+      return std::make_unique<ProxSGD>(module, prox_sgd_options(r, recipe.seed));
+    case OptimizerKind::adamw:
+      if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
+      return std::make_unique<AdamW>(module, adamw_options(r, recipe.seed));
+    case OptimizerKind::sadam:
+      if (braked) return std::make_unique<SAdam>(module, braked_adamw_options(r));
+      return std::make_unique<SAdam>(module, s_adam_options(r, recipe.seed));
+  }
+  throw std::logic_error("an optimizer that train/recipe/recipe.h does not list");
 }
 
 bool is_on_gpu(const torch::nn::Module& module) { return module.parameters().front().is_cuda(); }
