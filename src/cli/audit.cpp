@@ -14,7 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "lab/audit.h"
-#include "report/picture_file.h"
+#include "report/picture.h"
 #include "report/text_table.h"
 
 namespace sadam::cli {

@@ -7,7 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/reproduce.h"
-#include "report/picture_file.h"
+#include "report/picture.h"
 #include "reproduce/landscape_figures.h"
 
 namespace sadam::cli {
