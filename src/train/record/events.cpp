@@ -17,20 +17,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// What an event is called in its line.
-template <class Kind>
-constexpr const char* kNameOf = nullptr;
-template <>
-constexpr const char* kNameOf<StepEvent> = "step";
-template <>
-constexpr const char* kNameOf<EpochEvent> = "epoch";
-template <>
-constexpr const char* kNameOf<ChatterEvent> = "chatter";
-template <>
-constexpr const char* kNameOf<RegimeEvent> = "regime";
-template <>
-constexpr const char* kNameOf<NoteEvent> = "note";
-
 // Calls visit(name, member) for each field, in the order in which they are written: once for the reader and
 // the writer.
 template <class AnyEvent, class Visit>
@@ -114,47 +100,29 @@ class QuickFieldReader {
   }
 
   static bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
-  std::size_t digits_at(std::size_t at) const {
-    auto end = at;
-    while (end < rest_.size() && is_digit(rest_[end])) ++end;
-    return end - at;
-  }
-  char at(std::size_t index) const { return index < rest_.size() ? rest_[index] : '\0'; }
-  // How long the number is that the text begins with, by JSON's rules; 0 for none.
-  std::size_t number_length() const {
-    std::size_t end = at(0) == '-' ? 1 : 0;
-    const auto whole = digits_at(end);
-    if (whole == 0 || (whole > 1 && at(end) == '0')) return 0;
-    end += whole;
-    if (at(end) == '.') {
-      const auto more = digits_at(end + 1);
-      if (more == 0) return 0;
-      end += 1 + more;
-    }
-    if (at(end) == 'e' || at(end) == 'E') {
-      const std::size_t sign = at(end + 1) == '+' || at(end + 1) == '-' ? 1 : 0;
-      const auto more = digits_at(end + 1 + sign);
-      if (more == 0) return 0;
-      end += 1 + sign + more;
-    }
-    return end;
+  // from_chars takes more than JSON has: 01, .5, 5., inf. And −0 is an integer of JSON's, which loses its
+  // sign.
+  static bool is_json(std::string_view number) {
+    if (number == "-0") return false;
+    if (number.starts_with('-')) number.remove_prefix(1);
+    const auto digits_at = [&](std::size_t at) { return at < number.size() && is_digit(number[at]); };
+    const auto point = number.find('.');
+    return digits_at(0) && !(number[0] == '0' && digits_at(1)) &&
+           (point == std::string_view::npos || digits_at(point + 1));
   }
 
   template <class Number>
-  bool take_number(Number& value, std::size_t length) {
-    const auto [end, problem] = std::from_chars(rest_.data(), rest_.data() + length, value);
-    if (length == 0 || problem != std::errc() || end != rest_.data() + length) return false;
-    rest_.remove_prefix(length);
-    return true;
+  bool take_number(Number& value) {
+    const auto [end, problem] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    const auto number = rest_.substr(0, static_cast<std::size_t>(end - rest_.data()));
+    rest_.remove_prefix(number.size());
+    return problem == std::errc() && is_json(number);
   }
-  bool take_value(std::int64_t& value) { return take_number(value, number_length()); }
+  bool take_value(std::int64_t& value) { return take_number(value); }
   bool take_value(double& value) {
-    if (take("null")) {
-      value = std::numeric_limits<double>::quiet_NaN();
-      return true;
-    }
-    const auto length = number_length();
-    return rest_.substr(0, length) != "-0" && take_number(value, length);  // an integer, which has no −0
+    if (!take("null")) return take_number(value);
+    value = std::numeric_limits<double>::quiet_NaN();
+    return true;
   }
   bool take_value(bool& value) {
     value = take("true");
@@ -176,7 +144,7 @@ class QuickFieldReader {
 
 template <class Kind>
 bool read_quickly(std::string_view line, Kind& event) {
-  static const auto beginning = fmt::format(R"({{"event":"{}")", kNameOf<Kind>);
+  static const auto beginning = fmt::format(R"({{"event":"{}")", Kind::kName);
   if (!line.starts_with(beginning)) return false;
   QuickFieldReader reader(line.substr(beginning.size()));
   visit_fields(event, reader);
@@ -188,7 +156,7 @@ std::optional<Event> event_called(const std::string& name, const JsonFieldReader
                                   std::variant<Kinds...>* /*of these*/) {
   std::optional<Event> event;
   const auto try_kind = [&]<class Kind>(Kind kind) {
-    if (name != kNameOf<Kind>) return;
+    if (name != Kind::kName) return;
     visit_fields(kind, read);
     event = std::move(kind);
   };
@@ -218,7 +186,7 @@ std::string to_line(const Event& event) {
   OrderedJson json;
   std::visit(
       [&]<class Kind>(const Kind& kind) {
-        json["event"] = kNameOf<Kind>;
+        json["event"] = Kind::kName;
         visit_fields(kind, JsonFieldWriter(json));
       },
       event);
@@ -227,20 +195,11 @@ std::string to_line(const Event& event) {
 }
 
 void EventFile::add(Event event) {
-  std::visit(
-      [this]<class Kind>(Kind& one) {
-        if constexpr (std::is_same_v<Kind, StepEvent>)
-          steps.push_back(std::move(one));
-        else if constexpr (std::is_same_v<Kind, EpochEvent>)
-          epochs.push_back(one);
-        else if constexpr (std::is_same_v<Kind, ChatterEvent>)
-          chatter.push_back(one);
-        else if constexpr (std::is_same_v<Kind, RegimeEvent>)
-          regimes.push_back(std::move(one));
-        else
-          notes.push_back(std::move(one));
-      },
-      event);
+  if (auto* const step = std::get_if<StepEvent>(&event)) steps.push_back(std::move(*step));
+  if (auto* const epoch = std::get_if<EpochEvent>(&event)) epochs.push_back(*epoch);
+  if (auto* const window = std::get_if<ChatterEvent>(&event)) chatter.push_back(*window);
+  if (auto* const regime = std::get_if<RegimeEvent>(&event)) regimes.push_back(std::move(*regime));
+  if (auto* const note = std::get_if<NoteEvent>(&event)) notes.push_back(std::move(*note));
 }
 
 EventFile read_events(std::span<const std::byte> bytes) {

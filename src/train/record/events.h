@@ -21,8 +21,9 @@ namespace sadam::train {
 /// null and read back as NaN. Fields that end in `_seconds` are the only ones that may differ between two
 /// runs of one recipe.
 struct StepEvent {
-  std::int64_t step = 0;   ///< from 1
-  std::int64_t epoch = 0;  ///< from 1
+  static constexpr const char* kName = "step";  ///< in its line
+  std::int64_t step = 0;                        ///< from 1
+  std::int64_t epoch = 0;                       ///< from 1
   double loss = 0;
   double lr = 0;
   double lgi = 0;    ///< ρ
@@ -42,9 +43,10 @@ struct StepEvent {
 
 /// The end of an epoch, after evaluation.
 struct EpochEvent {
-  std::int64_t epoch = 0;  ///< from 1
-  std::int64_t step = 0;   ///< steps taken so far
-  double train_loss = 0;   ///< mean over the epoch's steps whose loss was finite
+  static constexpr const char* kName = "epoch";  ///< in its line
+  std::int64_t epoch = 0;                        ///< from 1
+  std::int64_t step = 0;                         ///< steps taken so far
+  double train_loss = 0;                         ///< mean over the epoch's steps whose loss was finite
   double test_loss = 0;
   double test_accuracy = 0;  ///< between 0 and 1
   double mean_lgi = 0;
@@ -59,22 +61,25 @@ struct EpochEvent {
 
 /// How much the weights went back and forth (train/chatter.h) in the steps of a window; after its last step.
 struct ChatterEvent {
-  std::int64_t step = 0;    ///< the last of the window
-  std::int64_t window = 0;  ///< steps
-  double chatter = 0;       ///< 1 − net displacement / length of the path
-  double flips = 0;         ///< share of coordinates whose update changed its sign
+  static constexpr const char* kName = "chatter";  ///< in its line
+  std::int64_t step = 0;                           ///< the last of the window
+  std::int64_t window = 0;                         ///< steps
+  double chatter = 0;                              ///< 1 − net displacement / length of the path
+  double flips = 0;                                ///< share of coordinates whose update changed its sign
 };
 
 /// ρ, or the residual, changed its level (train/regimes.h).
 struct RegimeEvent {
-  std::int64_t step = 0;  ///< where it was noticed
-  std::string quantity;   ///< "lgi" or "residual"
-  double before = 0;      ///< its mean until then
-  double after = 0;       ///< its mean in the blocks that raised the alarm
-  double score = 0;       ///< in standard deviations of the rank sum; above 0: it rose
+  static constexpr const char* kName = "regime";  ///< in its line
+  std::int64_t step = 0;                          ///< where it was noticed
+  std::string quantity;                           ///< "lgi" or "residual"
+  double before = 0;                              ///< its mean until then
+  double after = 0;                               ///< its mean in the blocks that raised the alarm
+  double score = 0;  ///< in standard deviations of the rank sum; above 0: it rose
 };
 
 struct NoteEvent {
+  static constexpr const char* kName = "note";  ///< in its line
   std::string text;
 };
 
