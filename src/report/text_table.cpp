@@ -164,16 +164,6 @@ std::string csv_value(const Value& value) {
       value);
 }
 
-Json json_rows(const TextTable& table) {
-  auto rows = Json::array();
-  for (const auto& row : table.rows) {
-    auto object = Json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i].key] = json_value(row[i].value);
-    rows.push_back(std::move(object));
-  }
-  return rows;
-}
-
 }  // namespace
 
 Cell::Cell(std::string words) : value(words), text(std::move(words)) {}
@@ -303,7 +293,15 @@ std::string to_csv(const TextTable& table) {
   return out;
 }
 
-std::string to_json(const TextTable& table) { return write_json(json_rows(table)); }
+std::string to_json(const TextTable& table) {
+  auto rows = Json::array();
+  for (const auto& row : table.rows) {
+    auto object = Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i].key] = json_value(row[i].value);
+    rows.push_back(std::move(object));
+  }
+  return write_json(rows);
+}
 
 Json json_value(const Value& value) {
   return std::visit(

@@ -114,24 +114,14 @@ std::filesystem::path full_path(const std::filesystem::path& folder) {
 // The request that such a folder was made by: "table1-quick" of table1. None if it is another table's.
 std::optional<Request> request_behind(std::string_view folder, std::string_view table) {
   if (!folder.starts_with(table)) return std::nullopt;
+  const auto variant = folder.substr(table.size());
   Request request;
-  auto variant = folder.substr(table.size());
-  constexpr std::string_view kQuick = "-quick";
-  if (variant.starts_with(kQuick)) {
-    request.quick = true;
-    variant.remove_prefix(kQuick.size());
-  }
-  if (variant.empty()) return request;
-  constexpr std::string_view kEpochs = "-epochs";
-  if (!variant.starts_with('-') || !variant.ends_with(kEpochs)) return std::nullopt;
-  variant.remove_prefix(1);
-  if (variant.size() <= kEpochs.size()) return std::nullopt;
-  variant.remove_suffix(kEpochs.size());
+  request.quick = variant.starts_with("-quick");
+  const auto number = variant.substr(std::min(variant.find_first_of("0123456789"), variant.size()));
   std::int64_t epochs = 0;
-  const auto [end, problem] = std::from_chars(variant.data(), variant.data() + variant.size(), epochs);
-  if (problem != std::errc() || end != variant.data() + variant.size() || epochs < 1) return std::nullopt;
-  request.epochs = epochs;
-  return request;
+  if (std::from_chars(number.data(), number.data() + number.size(), epochs).ec == std::errc())
+    request.epochs = epochs;
+  return variant == variant_of(request) ? std::optional(request) : std::nullopt;
 }
 
 }  // namespace

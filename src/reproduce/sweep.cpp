@@ -29,17 +29,15 @@ constexpr const char* kTable = "sweep";
 
 // A value as TOML; nothing for what no field can have.
 std::optional<std::string> value_text(const toml::node& node) {
-  if (const auto* text = node.as_string()) {
-    auto copy = text->get();
-    return train::to_toml(train::Slot(&copy));
-  }
-  if (const auto* integer = node.as_integer()) return fmt::format("{}", integer->get());
-  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
-  if (const auto* number = node.as_floating_point()) {
-    auto copy = number->get();
-    return train::to_toml(train::Slot(&copy));
-  }
-  return std::nullopt;
+  auto value = train::value_of(node);
+  return std::visit(
+      []<class Held>(Held& held) -> std::optional<std::string> {
+        if constexpr (std::is_same_v<Held, train::OtherValue>)
+          return std::nullopt;
+        else
+          return train::to_toml(train::Slot(&held));
+      },
+      value);
 }
 
 bool is_seed(const FieldRow& row) { return row.table.empty() && row.key == "seed"; }

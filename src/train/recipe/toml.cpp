@@ -140,6 +140,8 @@ OtherValue other(const toml::node& node) {
   }
 }
 
+}  // namespace
+
 Value value_of(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* integer = node.as_integer()) return integer->get();
@@ -147,6 +149,8 @@ Value value_of(const toml::node& node) {
   if (const auto* flag = node.as_boolean()) return flag->get();
   return other(node);
 }
+
+namespace {
 
 /// Collects entries with their lines, since tables of toml++ are in alphabetical order.
 class Flattener {

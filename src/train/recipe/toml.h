@@ -39,6 +39,8 @@ namespace sadam::train {
 /// of these: their bytes pass through it as characters that are beyond.
 toml::table parse_toml(std::string_view text, std::string_view origin);
 
+Value value_of(const toml::node& node);
+
 /// What a text says about fields, in the order of the text. Throws a UsageError that names `origin` and the
 /// line for what is not TOML.
 std::vector<Entry> read_entries(std::string_view toml, std::string_view origin);
