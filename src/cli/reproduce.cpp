@@ -10,7 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/reproduce.h"
-#include "report/runs_csv.h"
+#include "report/run_list.h"
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"

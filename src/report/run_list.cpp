@@ -6,57 +6,162 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sadam/error.h>
 
+#include "base/file.h"
 #include "base/quantities.h"
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "report/recipe_values.h"
-#include "report/run_summary.h"
 #include "train/recipe/fields.h"
+#include "train/recipe/source.h"
 
 namespace sadam::report {
 namespace {
 
+using CsvFields = std::vector<std::string>;
+
+/// The fields of one record (RFC 4180), which `text` then begins after; counts its lines.
+CsvFields take_record(std::string_view& text, std::size_t& line) {
+  CsvFields fields(1);
+  bool quoted = false;
+  while (!text.empty()) {
+    const char letter = text.front();
+    text.remove_prefix(1);
+    if (letter == '\n') ++line;
+    if (quoted && letter == '"' && !text.empty() && text.front() == '"') {
+      text.remove_prefix(1);
+      fields.back() += '"';
+    } else if (letter == '"') {
+      quoted = !quoted;
+    } else if (quoted || (letter != ',' && letter != '\n' && letter != '\r')) {
+      fields.back() += letter;
+    } else if (letter == ',') {
+      fields.emplace_back();
+    } else if (letter == '\n') {
+      break;
+    }
+  }
+  return fields;
+}
+
+/// A record by the names of its columns.
+class Record {
+ public:
+  Record(const CsvFields& names, CsvFields values, std::string place) : place_(std::move(place)) {
+    if (values.size() != names.size())
+      throw Error(fmt::format("{}: there are {} fields and {} columns: the file is damaged.", place_,
+                              values.size(), names.size()));
+    for (std::size_t i = 0; i < names.size(); ++i) values_.emplace(names[i], std::move(values[i]));
+  }
+
+  std::string text(const std::string& name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? "" : found->second;
+  }
+  template <class T>
+  T number(const std::string& name) const {
+    return parsed<T>(name, text(name));
+  }
+  /// Numbers with spaces between them.
+  std::vector<double> numbers(const std::string& name) const {
+    std::vector<double> list;
+    const auto all = text(name);
+    for (std::size_t at = 0; at < all.size();) {
+      const auto end = std::min(all.find(' ', at), all.size());
+      list.push_back(parsed<double>(name, std::string_view(all).substr(at, end - at)));
+      at = end + 1;
+    }
+    return list;
+  }
+
+  /// The fields of the recipe that are given.
+  train::Recipe recipe() const {
+    train::RecipeSource source;
+    for (const auto& [name, value] : values_)
+      if (!value.empty() && (name == "seed" || name.find('.') != std::string::npos))
+        source.set(fmt::format("{}={}", name, value), fmt::format("{}: {}", place_, name));
+    return source.resolve();
+  }
+
+  const std::string& place() const { return place_; }
+
+ private:
+  template <class T>
+  T parsed(const std::string& name, std::string_view text) const {
+    T value{};
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || rest != text.data() + text.size())
+      throw Error(
+          fmt::format("{}: {} is '{}', which is no number: the file is damaged.", place_, name, text));
+    return value;
+  }
+
+  std::string place_;
+  std::map<std::string, std::string> values_;
+};
+
 /// Whether a column is among those that people see.
 enum class Brief { yes, no, if_any, only };  // if_any: where it is not 0 for some run; only: no program does
 
-using CellOf = std::function<Cell(const RunSummary&)>;
+/// What a run has in a column, and how it is read back.
+struct Content {
+  std::function<Cell(const RunSummary&)> cell;
+  /// From a record that has something in the column of this name.
+  std::function<void(RunSummary&, const Record&, const std::string&)> read = {};
+};
 
 /// A column of the list: what it is called and where it comes from.
 struct RunColumn {
   Column column;
   Brief brief;
-  CellOf cell;
+  Content content;
 };
 
 template <class Get>
-CellOf from_recipe(const Get& get) {
-  return [get](const RunSummary& run) { return run.recipe ? Cell(get(*run.recipe)) : Cell(); };
+Content from_recipe(const Get& get) {
+  return {[get](const RunSummary& run) { return run.recipe ? Cell(get(*run.recipe)) : Cell(); }};
 }
 
-CellOf number(std::optional<double> RunSummary::*field, int digits) {
-  return [=](const RunSummary& run) { return run.*field ? Cell::number(*(run.*field), digits) : Cell(); };
+template <class T, class Format>
+Content value(std::optional<T> RunSummary::*field, Format format) {
+  return {
+      [=](const RunSummary& run) { return run.*field ? Cell(*(run.*field), format(*(run.*field))) : Cell(); },
+      [=](RunSummary& run, const Record& record, const std::string& name) {
+        run.*field = record.number<T>(name);
+      }};
 }
 
-CellOf percent(std::optional<double> RunSummary::*field) {
-  return [=](const RunSummary& run) {
-    return run.*field ? Cell::number(base::percent(*(run.*field)), 2) : Cell();
-  };
+Content number(std::optional<double> RunSummary::*field, int digits) {
+  return value(field, [=](double number) { return base::decimal(number, digits); });
 }
 
-CellOf duration(std::optional<double> RunSummary::*field) {
-  return [=](const RunSummary& run) {
-    return run.*field ? Cell(*(run.*field), base::duration(*(run.*field))) : Cell();
-  };
+Content percent(std::optional<double> RunSummary::*field) {
+  return {[=](const RunSummary& run) {
+            return run.*field ? Cell::number(base::percent(*(run.*field)), 2) : Cell();
+          },
+          [=](RunSummary& run, const Record& record, const std::string& name) {
+            run.*field = record.number<double>(name) / 100;
+          }};
 }
 
-CellOf count(std::int64_t train::StepCounts::*field) {
-  return [=](const RunSummary& run) { return Cell::count(run.counts.*field); };
+template <class Place>
+Content count(const Place& place) {
+  return {[=](const RunSummary& run) { return Cell::count(std::invoke(place, run)); },
+          [=](RunSummary& run, const Record& record, const std::string& name) {
+            std::invoke(place, run) = record.number<std::int64_t>(name);
+          }};
+}
+
+Content count(std::int64_t train::StepCounts::*field) {
+  return count([=](auto& run) -> auto& { return run.counts.*field; });
 }
 
 Cell epochs_cell(const RunSummary& run) {
@@ -88,13 +193,13 @@ Cell by_epoch(const RunSummary& run, const Get& get) {
 }
 
 // The numbers are importances: what goes first where there is little room. Results have the largest.
-std::vector<RunColumn> run_columns() {
+const std::vector<RunColumn>& run_columns() {
   using Run = const RunSummary&;
   using Recipe = const train::Recipe&;
   using Epoch = const train::EpochEvent&;
-  return {
-      {{"name", "run"}, Brief::yes, [](Run run) { return Cell(run.name); }},
-      {{"state", "state", Align::left, 20}, Brief::yes, state_cell},
+  static const std::vector<RunColumn> columns = {
+      {{"name", "run"}, Brief::yes, {[](Run run) { return Cell(run.name); }}},
+      {{"state", "state", Align::left, 20}, Brief::yes, {state_cell}},
       {{"data", "data", Align::left, 11}, Brief::yes, from_recipe([](Recipe recipe) {
          return recipe.data.name;
        })},
@@ -103,19 +208,21 @@ std::vector<RunColumn> run_columns() {
       {{"seed", "seed", Align::right, 10}, Brief::yes, from_recipe([](Recipe recipe) {
          return Cell::count(recipe.seed);
        })},
-      {{"epochs", "epochs", Align::right, 17}, Brief::yes, epochs_cell},
+      {{"epochs", "epochs", Align::right, 17},
+       Brief::yes,
+       {epochs_cell, count(&RunSummary::epochs_done).read}},
       {{"best", "best %", Align::right, 19}, Brief::yes, percent(&RunSummary::best_accuracy)},
       {{"last", "last %", Align::right, 16}, Brief::yes, percent(&RunSummary::last_accuracy)},
       {{"brake", "brake", Align::right, 13}, Brief::yes, number(&RunSummary::mean_brake, 2)},
-      {{"time", "time", Align::right, 15}, Brief::yes, duration(&RunSummary::train_seconds)},
+      {{"time", "time", Align::right, 15}, Brief::yes, value(&RunSummary::train_seconds, base::duration)},
       {{"validated", "validated %", Align::right, 14},
        Brief::if_any,
        percent(&RunSummary::validated_accuracy)},
-      {{"trend", "accuracy", Align::left, 18}, Brief::only, trend_cell},
-      {{"steps", "steps", Align::right}, Brief::no, [](Run run) { return Cell::count(run.steps); }},
+      {{"trend", "accuracy", Align::left, 18}, Brief::only, {trend_cell}},
+      {{"steps", "steps", Align::right}, Brief::no, count(&RunSummary::steps)},
       {{"best_epoch", "epoch of best", Align::right},
        Brief::no,
-       [](Run run) { return run.best_epoch ? Cell::count(*run.best_epoch) : Cell(); }},
+       value(&RunSummary::best_epoch, [](std::int64_t epoch) { return fmt::format("{}", epoch); })},
       {{"test_loss", "test loss", Align::right}, Brief::no, number(&RunSummary::last_test_loss, 4)},
       {{"lgi", "ρ", Align::right}, Brief::no, number(&RunSummary::mean_lgi, 3)},
       {{"chatter", "chatter", Align::right, 4}, Brief::if_any, number(&RunSummary::chatter, 3)},
@@ -123,32 +230,27 @@ std::vector<RunColumn> run_columns() {
       {{"gap", "gap in loss", Align::right}, Brief::no, number(&RunSummary::last_gap, 4)},
       {{"step_time", "time per step", Align::right},
        Brief::no,
-       [](Run run) {
-         return run.seconds_per_step
-                    ? Cell(*run.seconds_per_step,
-                           fmt::format("{} ms", base::decimal(1000 * *run.seconds_per_step, 1)))
-                    : Cell();
-       }},
-      {{"evaluate_time", "evaluation", Align::right}, Brief::no, duration(&RunSummary::evaluate_seconds)},
-      {{"memory", "memory", Align::right},
+       value(&RunSummary::seconds_per_step,
+             [](double seconds) { return fmt::format("{} ms", base::decimal(1000 * seconds, 1)); })},
+      {{"evaluate_time", "evaluation", Align::right},
        Brief::no,
-       [](Run run) {
-         return run.peak_memory ? Cell(*run.peak_memory, base::memory(*run.peak_memory)) : Cell();
-       }},
+       value(&RunSummary::evaluate_seconds, base::duration)},
+      {{"memory", "memory", Align::right}, Brief::no, value(&RunSummary::peak_memory, base::memory)},
       {{"skipped", "skipped", Align::right, 9}, Brief::if_any, count(&train::StepCounts::skipped)},
       {{"non_finite_probes", "bad probes", Align::right, 8},
        Brief::if_any,
        count(&train::StepCounts::non_finite_probes)},
       {{"probed_steps", "probed steps", Align::right}, Brief::no, count(&train::StepCounts::probed)},
       {{"within_noise", "in noise", Align::right, 7}, Brief::if_any, count(&train::StepCounts::within_noise)},
-      {{"accuracies", "accuracy by epoch"},
-       Brief::no,
-       [](Run run) { return by_epoch(run, [](Epoch epoch) { return base::percent(epoch.test_accuracy); }); }},
-      {{"seconds", "time by epoch"},
-       Brief::no,
-       [](Run run) { return by_epoch(run, [](Epoch epoch) { return epoch.train_seconds; }); }},
-      {{"folder", "folder"}, Brief::no, [](Run run) { return Cell(run.folder.string()); }},
+      {{"accuracies", "accuracy by epoch"}, Brief::no, {[](Run run) {
+         return by_epoch(run, [](Epoch epoch) { return base::percent(epoch.test_accuracy); });
+       }}},
+      {{"seconds", "time by epoch"}, Brief::no, {[](Run run) {
+         return by_epoch(run, [](Epoch epoch) { return epoch.train_seconds; });
+       }}},
+      {{"folder", "folder"}, Brief::no, {[](Run run) { return Cell(run.folder.string()); }}},
   };
+  return columns;
 }
 
 /// All columns there are: those above, and the recipe's fields but for the seed, which is one of those above.
@@ -190,7 +292,7 @@ class RunTable {
 
   std::vector<Cell> row(const RunSummary& run) const {
     std::vector<Cell> cells;
-    for (const auto& summary : summaries_) cells.push_back(summary.cell(run));
+    for (const auto& summary : summaries_) cells.push_back(summary.content.cell(run));
     if (run.recipe) {
       for (auto& value : recipe_values(*run.recipe))
         if (value.name != "seed") cells.push_back(std::move(value.cell));
@@ -222,7 +324,7 @@ class RunTable {
     return meant.empty() ? "; " : fmt::format("; did you mean '{}'? ", fmt::join(meant, "' or '"));
   }
 
-  std::vector<RunColumn> summaries_;
+  const std::vector<RunColumn>& summaries_;
   std::vector<Column> columns_;
   std::vector<std::string> keys_;
 };
@@ -400,6 +502,75 @@ std::string sparkline(const std::vector<double>& values, std::size_t cells) {
     line += kBlocks[std::min<std::size_t>(static_cast<std::size_t>(height * 8), 7)];
   }
   return line;
+}
+
+// ---- read back --------------------------------------------------------------------------------------------
+
+namespace {
+
+RunState state_of(const Record& record) {
+  for (const auto& state : names_of(RunState{}))
+    if (record.text("state") == state.name) return state.value;
+  throw Error(fmt::format("{}: '{}' is no state of a run: give a file that 'sadam runs --csv' wrote.",
+                          record.place(), record.text("state")));
+}
+
+RunSummary run_of(const Record& record) {
+  RunSummary run;
+  run.name = record.text("name");
+  run.folder = record.text("folder");
+  run.state = state_of(record);
+  if (!is_unread(run.state)) run.recipe = record.recipe();
+  for (const auto& [column, brief, content] : run_columns())
+    if (content.read && !record.text(column.key).empty()) content.read(run, record, column.key);
+  run.counts.steps = run.steps;
+  // Lists of older versions lack it.
+  if (record.text("probed_steps").empty() && run.mean_lgi) run.counts.probed = run.steps;
+  const auto accuracies = record.numbers("accuracies");
+  const auto seconds = record.numbers("seconds");
+  for (std::size_t i = 0; i < accuracies.size() && i < seconds.size(); ++i) {
+    train::EpochEvent epoch;
+    epoch.epoch = static_cast<std::int64_t>(i) + 1;
+    epoch.test_accuracy = accuracies[i] / 100;
+    epoch.train_seconds = seconds[i];
+    epoch.train_loss = epoch.test_loss = std::numeric_limits<double>::quiet_NaN();  // not in the list
+    run.epochs.push_back(epoch);
+  }
+  if (!run.epochs.empty() && run.last_test_loss) {
+    run.epochs.back().test_loss = *run.last_test_loss;
+    if (run.last_gap) run.epochs.back().train_loss = *run.last_test_loss - *run.last_gap;
+  }
+  return run;
+}
+
+}  // namespace
+
+std::vector<RunSummary> runs_in_csv(std::string_view text, std::string_view origin) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as spreadsheets write it
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  std::size_t line = 1;
+  const auto names = take_record(text, line);
+  if (names.front() != "name")
+    throw Error(fmt::format("{} is no list of runs: give a file that 'sadam runs --csv' wrote.", origin));
+  std::vector<RunSummary> runs;
+  while (!text.empty()) {
+    const auto place = fmt::format("{}:{}", origin, line);
+    auto fields = take_record(text, line);
+    if (fields == CsvFields{""}) continue;  // an empty line
+    runs.push_back(run_of(Record(names, std::move(fields), place)));
+  }
+  return runs;
+}
+
+std::vector<std::vector<std::string>> csv_records(std::string_view text, std::size_t most) {
+  std::vector<CsvFields> records;
+  std::size_t line = 1;
+  while (!text.empty() && records.size() < most) records.push_back(take_record(text, line));
+  return records;
+}
+
+std::vector<RunSummary> read_runs_csv(const std::filesystem::path& path) {
+  return runs_in_csv(base::read_text(path), path.string());
 }
 
 }  // namespace sadam::report

@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "report/run_list.h"
-#include "report/runs_csv.h"
 #include "reproduce/results.h"
 #include "support/fake_runs.h"
 #include "support/refusal.h"
