@@ -338,11 +338,7 @@ std::string to_report(const Figure& figure, const Groups& curves,
     add((style.markdown ? "## " : "") + table.columns[column].title);
     text += fmt::format("\n{}", style.markdown ? to_markdown(summary) : to_text(summary, width));
   }
-  for (const auto& [column, why] : unavailable)
-    add(fmt::format("{} is left out: {}", table.columns[column].title, why));
-  for (const auto& sentence : curves.irregularities()) add(sentence);
-  for (const auto& problem : curves.problems) add(problem);
-  return fmt::format("{}\n{}", text, differences_text(figure.plan, style));
+  return text + closing_text(figure.plan, curves, unavailable, style);
 }
 
 }  // namespace sadam::reproduce

@@ -40,38 +40,56 @@ Cell convergence_cell(const Result& result) {
   return cell;
 }
 
-std::vector<report::Column> columns_of_report() {
-  return {{"method", "method", Align::left},
-          {"paper_best", "paper, %", Align::right},
-          {"best", "best, %", Align::right},
-          {"last", "last, %", Align::right},
-          {"validated", "validated, %", Align::right},
-          {"mean_brake", "mean brake", Align::right},
-          {"paper_seconds", "paper, s", Align::right},
-          {"convergence_seconds", "converged, s", Align::right},
-          {"paper_wall_seconds", "paper, total s", Align::right},
-          {"wall_seconds", "wall time", Align::right},
-          {"paper_memory", "paper, MB", Align::right},
-          {"peak_memory", "memory", Align::right},
-          {"seeds", "seeds", Align::right}};  // the last: see leave_out_seeds
-}
+// A row: columns and cells in one go, so that they cannot part.
+class Row {
+ public:
+  void add(std::string key, Cell cell) { add(key, key, std::move(cell), Align::left); }
+  void add(std::string key, std::string title, Cell cell, Align align = Align::right) {
+    columns.push_back({std::move(key), std::move(title), align});
+    cells.push_back(std::move(cell));
+  }
+  void add_number(std::string key, const std::optional<double>& value) {
+    add(std::move(key), value ? Cell::number(*value, 4) : Cell());
+  }
+  void add_count(std::string key, std::int64_t count) { add(std::move(key), Cell::count(count)); }
+  void add_truth(std::string key, std::optional<bool> truth) {
+    add(std::move(key), truth ? Cell(*truth, *truth ? "true" : "false") : Cell());
+  }
+  void add_mean(std::string key, const std::vector<double>& values) {
+    add_number(std::move(key), values.empty() ? std::nullopt : std::optional(base::mean(values)));
+  }
+  /// Mean and deviation over the seeds.
+  void add_values(const std::string& key, const std::vector<double>& values) {
+    add_mean(key + "_mean", values);
+    add_number(key + "_deviation", base::deviation(values));
+  }
 
-std::vector<Cell> row_of(const TableRecipe& table, const Group& group, std::optional<double> target) {
+  std::vector<report::Column> columns;
+  std::vector<Cell> cells;
+};
+
+// For people.
+Row row_of(const TableRecipe& table, const Group& group, std::optional<double> target) {
   const auto result = result_of(table, group, target);
   const auto size = [](double bytes) { return base::memory(static_cast<std::int64_t>(bytes)); };
-  return {Cell(row_title(table, group) + (result.finished ? "" : " (unfinished)")),
-          number_or_nothing(result.paper_best),
-          mean_cell(result.best, 2),
-          mean_cell(result.last, 2),
-          mean_cell(result.validated, 2),
-          mean_as(result.brake, [](double brake) { return base::decimal(brake, 3); }),
-          result.paper_never_converged ? Cell("∗") : number_or_nothing(result.paper_seconds),
-          convergence_cell(result),
-          number_or_nothing(result.paper_wall_seconds),
-          mean_as(result.wall_seconds, base::duration),
-          number_or_nothing(result.paper_memory),
-          mean_as(result.peak_memory, size),
-          Cell::count(static_cast<std::int64_t>(result.seeds))};
+  Row row;
+  row.add("method", "method", row_title(table, group) + (result.finished ? "" : " (unfinished)"),
+          Align::left);
+  row.add("paper_best", "paper, %", number_or_nothing(result.paper_best));
+  row.add("best", "best, %", mean_cell(result.best, 2));
+  row.add("last", "last, %", mean_cell(result.last, 2));
+  row.add("validated", "validated, %", mean_cell(result.validated, 2));
+  row.add("mean_brake", "mean brake",
+          mean_as(result.brake, [](double brake) { return base::decimal(brake, 3); }));
+  row.add("paper_seconds", "paper, s",
+          result.paper_never_converged ? Cell("∗") : number_or_nothing(result.paper_seconds));
+  row.add("convergence_seconds", "converged, s", convergence_cell(result));
+  row.add("paper_wall_seconds", "paper, total s", number_or_nothing(result.paper_wall_seconds));
+  row.add("wall_seconds", "wall time", mean_as(result.wall_seconds, base::duration));
+  row.add("paper_memory", "paper, MB", number_or_nothing(result.paper_memory));
+  row.add("peak_memory", "memory", mean_as(result.peak_memory, size));
+  row.add("seeds", "seeds", Cell::count(static_cast<std::int64_t>(result.seeds)));  // see leave_out_seeds
+  return row;
 }
 
 std::string convergence_note(const TableRecipe& table, double target) {
@@ -97,9 +115,13 @@ std::vector<Block> blocks_of(const TableRecipe& table, const std::vector<Group>&
   std::vector<Block> blocks;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     const auto target = convergence_target(table, groups, column);
-    report::TextTable block{columns_of_report(), {}};
-    for (const auto& group : groups)
-      if (group.column == column) block.add(row_of(table, group, target));
+    report::TextTable block;
+    for (const auto& group : groups) {
+      if (group.column != column) continue;
+      auto row = row_of(table, group, target);
+      block.columns = std::move(row.columns);
+      block.add(std::move(row.cells));
+    }
     if (block.rows.empty()) continue;
     auto title = table.columns[column].title;
     if (leave_out_seeds(block, table.seeds.size()))
@@ -110,44 +132,18 @@ std::vector<Block> blocks_of(const TableRecipe& table, const std::vector<Group>&
   return blocks;
 }
 
-// A row of the table for other programs: columns and cells in one go, so that they cannot part.
-class FlatRow {
- public:
-  void add(std::string key, Cell cell) {
-    columns.push_back({key, std::move(key)});
-    cells.push_back(std::move(cell));
-  }
-  void add_number(std::string key, const std::optional<double>& value) {
-    add(std::move(key), value ? Cell::number(*value, 4) : Cell());
-  }
-  void add_count(std::string key, std::int64_t count) { add(std::move(key), Cell::count(count)); }
-  void add_truth(std::string key, std::optional<bool> truth) {
-    add(std::move(key), truth ? Cell(*truth, *truth ? "true" : "false") : Cell());
-  }
-  void add_mean(std::string key, const std::vector<double>& values) {
-    add_number(std::move(key), values.empty() ? std::nullopt : std::optional(base::mean(values)));
-  }
-  /// Mean and deviation over the seeds.
-  void add_values(const std::string& key, const std::vector<double>& values) {
-    add_mean(key + "_mean", values);
-    add_number(key + "_deviation", base::deviation(values));
-  }
-
-  std::vector<report::Column> columns;
-  std::vector<Cell> cells;
-};
-
 std::int64_t sum_over(const Group& group, std::int64_t train::StepCounts::*count) {
   std::int64_t sum = 0;
   for (const auto& run : group.runs) sum += run.counts.*count;
   return sum;
 }
 
-FlatRow flat_row(const Plan& plan, const Group& group, std::optional<double> target) {
+// For other programs.
+Row flat_row(const Plan& plan, const Group& group, std::optional<double> target) {
   const auto& table = plan.table;
   const auto result = result_of(table, group, target);
   const bool is_method = group.control == Control::none;
-  FlatRow row;
+  Row row;
   row.add("table", plan.name);
   row.add("column", table.columns[group.column].key);
   row.add("method", key_of(table, group));
@@ -226,16 +222,20 @@ std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>
   }
   add(comparisons_note(comparisons));
   add(controls_note(read.groups));
-  for (const auto& [column, why] : unavailable)
-    add(fmt::format("{} is left out: {}", plan.table.columns[column].title, why));
-  for (const auto& sentence : read.irregularities()) add(sentence);
-  for (const auto& problem : read.problems) add(problem);
-  return fmt::format("{}\n{}", text, differences_text(plan, style));
+  return text + closing_text(plan, read, unavailable, style);
 }
 
-std::string differences_text(const Plan& plan, const ReportStyle& style) {
+std::string closing_text(const Plan& plan, const Groups& groups,
+                         const std::map<std::size_t, std::string>& unavailable, const ReportStyle& style) {
   const auto width = style.markdown ? 0 : style.width;
-  std::string text = plan.of_the_paper ? "What differs from the paper:\n" : "How it was made:\n";
+  std::vector<std::string> sentences;
+  for (const auto& [column, why] : unavailable)
+    sentences.push_back(fmt::format("{} is left out: {}", plan.table.columns[column].title, why));
+  for (const auto& list : {groups.irregularities(), groups.problems})
+    sentences.insert(sentences.end(), list.begin(), list.end());
+  std::string text;
+  for (const auto& sentence : sentences) text += fmt::format("\n{}\n", report::wrapped(sentence, width));
+  text += plan.of_the_paper ? "\nWhat differs from the paper:\n" : "\nHow it was made:\n";
   for (const auto& difference : plan.differences)
     text += fmt::format("{}\n", report::wrapped(fmt::format("- {}", difference), width, "  "));
   return text;
