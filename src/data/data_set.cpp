@@ -189,24 +189,11 @@ DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::siz
 
 // ---- Checking.
 
-// What is counted of a part while it is read.
-struct PartCount {
-  const char* name;  // for people
-  std::vector<std::size_t> images;
-
-  std::size_t all() const {
-    std::size_t sum = 0;
-    for (const auto count : images) sum += count;
-    return sum;
-  }
-};
-
-struct SetCount {
-  explicit SetCount(std::size_t classes)
-      : train{"training", std::vector<std::size_t>(classes)},
-        test{"test", std::vector<std::size_t>(classes)} {}
-  PartCount train;
-  PartCount test;
+// The class of every image that is there.
+struct Labels {
+  std::size_t classes = 0;
+  std::vector<std::int64_t> train = {};
+  std::vector<std::int64_t> test = {};
 };
 
 // Runs work(0) … work(total − 1), each once, on all cores and on this thread, which alone reports progress.
@@ -257,50 +244,46 @@ void decode_all(const Folder& folder, const CheckProgress& progress, std::vector
   for (auto& each : found) problems.push_back(std::move(each.second));
 }
 
-void count_labels(const std::vector<std::int64_t>& labels, PartCount& count) {
-  for (const auto label : labels) ++count.images[static_cast<std::size_t>(label)];
-}
-
-SetCount check_folder(const Folder& folder, const CheckProgress& progress,
-                      std::vector<std::string>& problems) {
-  SetCount count(folder.classes.size());
+Labels check_folder(const Folder& folder, const CheckProgress& progress, std::vector<std::string>& problems) {
   problems.insert(problems.end(), folder.problems.begin(), folder.problems.end());
-  count_labels(folder.train.labels, count.train);
-  count_labels(folder.test.labels, count.test);
   decode_all(folder, progress, problems);
-  return count;
+  return {folder.classes.size(), folder.train.labels, folder.test.labels};
 }
 
-SetCount check_cifar(const CifarFiles& files, const CheckProgress& progress,
-                     std::vector<std::string>& problems) {
-  SetCount count(static_cast<std::size_t>(files.classes));
+Labels check_cifar(const CifarFiles& files, const CheckProgress& progress,
+                   std::vector<std::string>& problems) {
+  Labels all{static_cast<std::size_t>(files.classes)};
   std::size_t done = 0;
-  const auto read = [&](const std::vector<std::string>& paths, PartCount& part) {
+  const auto read = [&](const std::vector<std::string>& paths, std::vector<std::int64_t>& labels) {
     for (const auto& path : paths) {
       try {
-        count_labels(read_cifar_files({path}, files.classes).labels, part);
+        const auto more = read_cifar_files({path}, files.classes).labels;
+        labels.insert(labels.end(), more.begin(), more.end());
       } catch (const Error& error) {
         problems.emplace_back(error.what());
       }
       if (progress) progress(++done, files.train.size() + files.test.size());
     }
   };
-  read(files.train, count.train);
-  read(files.test, count.test);
-  return count;
+  read(files.train, all.train);
+  read(files.test, all.test);
+  return all;
 }
 
 // Compares with the official numbers: class by class where all classes have the same.
-void compare(const KnownSet& set, const PartCount& part, std::size_t official,
-             const std::vector<std::string>& classes, std::vector<std::string>& problems) {
+void compare(const KnownSet& set, const char* part, const std::vector<std::int64_t>& labels,
+             std::size_t official, const std::vector<std::string>& classes,
+             std::vector<std::string>& problems) {
   const auto report = [&](const std::string& whose, std::size_t there, std::size_t expected) {
     if (there != expected)
       problems.push_back(fmt::format("{} has {} in the {} part, and the official {} has {}.", whose,
-                                     base::counted(there, "image"), part.name, set.name, expected));
+                                     base::counted(there, "image"), part, set.name, expected));
   };
-  if (!set.even) return report(set.name, part.all(), official);
-  for (std::size_t i = 0; i < part.images.size(); ++i)
-    report(fmt::format("class {}", classes.empty() ? fmt::format("{}", i) : classes[i]), part.images[i],
+  if (!set.even) return report(set.name, labels.size(), official);
+  const auto count = classes.empty() ? static_cast<std::size_t>(set.classes) : classes.size();
+  for (std::size_t i = 0; i < count; ++i)
+    report(fmt::format("class {}", classes.empty() ? fmt::format("{}", i) : classes[i]),
+           static_cast<std::size_t>(std::count(labels.begin(), labels.end(), static_cast<std::int64_t>(i))),
            official / static_cast<std::size_t>(set.classes));
 }
 
@@ -317,14 +300,14 @@ std::optional<std::size_t> common_pixels(const std::string& name) {
   return common;
 }
 
-CheckReport report_of(const std::string& name, const SetCount& count, std::vector<std::string> problems) {
-  const auto classes = count.train.images.size();
+CheckReport report_of(const std::string& name, const Labels& labels, std::vector<std::string> problems) {
   const auto outcome = problems.empty() ? std::string("all is well")
                                         : fmt::format("{} found", base::counted(problems.size(), "problem"));
-  return {fmt::format("{}: {} and {} of {} {}: {}.", name, base::counted(count.train.all(), "training image"),
-                      base::counted(count.test.all(), "test image"), classes,
-                      classes == 1 ? "class" : "classes", outcome),
-          std::move(problems)};
+  return {
+      fmt::format("{}: {} and {} of {} {}: {}.", name, base::counted(labels.train.size(), "training image"),
+                  base::counted(labels.test.size(), "test image"), labels.classes,
+                  labels.classes == 1 ? "class" : "classes", outcome),
+      std::move(problems)};
 }
 
 }  // namespace
@@ -352,20 +335,20 @@ CheckReport check_data_set(const std::string& name, const std::filesystem::path&
     return {fmt::format("{} is made by the program: there is nothing to check.", name), {}};
   std::vector<std::string> problems;
   std::vector<std::string> classes;
-  const auto count =
+  const auto labels =
       std::visit(ForEach{[&](const CifarFiles& files) { return check_cifar(files, progress, problems); },
                          [&](const Folder& folder) {
                            classes = folder.classes;
                            return check_folder(folder, progress, problems);
                          },
-                         [](const KnownSet& set) { return SetCount(static_cast<std::size_t>(set.classes)); }},
+                         [](const KnownSet& /*made by the program*/) { return Labels(); }},
                  content);
   if (!path_in_name(name)) {
     const auto& set = known_set(name);
-    compare(set, count.train, set.train_images, classes, problems);
-    compare(set, count.test, set.test_images, classes, problems);
+    compare(set, "training", labels.train, set.train_images, classes, problems);
+    compare(set, "test", labels.test, set.test_images, classes, problems);
   }
-  return report_of(name, count, std::move(problems));
+  return report_of(name, labels, std::move(problems));
 }
 
 }  // namespace sadam::data

@@ -72,9 +72,9 @@ std::string complaint_on_seeds(const std::vector<RunSummary>& runs) {
   return "";
 }
 
-bool all_differ(const std::vector<Entrant>& entrants) {
+bool all_differ(const std::vector<Entrant>& entrants, std::string Entrant::*text) {
   std::set<std::string> names;
-  for (const auto& entrant : entrants) names.insert(entrant.name);
+  for (const auto& entrant : entrants) names.insert(entrant.*text);
   return names.size() == entrants.size() && names.count("") == 0;
 }
 
@@ -127,9 +127,9 @@ std::vector<Entrant> group_by_seed(const std::vector<RunSummary>& runs) {
     for (const auto& run : group.runs) names.push_back(run.name);
     group.name = common_name(names);
   }
-  if (all_differ(groups)) return groups;
+  if (all_differ(groups, &Entrant::name)) return groups;
   for (auto& group : groups) group.name = short_optimizer(*group.runs.front().recipe);
-  if (all_differ(groups)) return groups;
+  if (all_differ(groups, &Entrant::name)) return groups;
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i].name += fmt::format(" #{}", i + 1);
   return groups;
 }
@@ -192,9 +192,7 @@ void add_labels(std::vector<Entrant>& entrants, const std::vector<Difference>& d
     }
     entrants[i].label = fmt::format("{}", fmt::join(parts, " "));
   }
-  std::set<std::string> labels;
-  for (const auto& entrant : entrants) labels.insert(entrant.label);
-  if (labels.size() == entrants.size() && labels.count("") == 0) return;
+  if (all_differ(entrants, &Entrant::label)) return;
   for (auto& entrant : entrants) entrant.label = entrant.name;
 }
 
@@ -220,23 +218,28 @@ std::string whole_or_not(double value) { return base::decimal(value, value == st
 
 template <typename Take>
 Measure measure(std::string key, std::string title, std::function<std::string(double)> format,
-                const std::vector<Entrant>& entrants, const Take& take) {
-  Measure result{std::move(key), std::move(title), std::move(format), {}, false};
-  for (const auto& entrant : entrants) {
-    result.values.push_back(values_of(entrant.runs, take));
-  }
+                const std::vector<Entrant>& entrants, const Take& take, bool only_if_any = false) {
+  Measure result{std::move(key), std::move(title), std::move(format), {}, only_if_any};
+  for (const auto& entrant : entrants) result.values.push_back(values_of(entrant.runs, take));
   return result;
 }
 
 std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
   using Run = const RunSummary&;
+  constexpr bool kIfAny = true;
   const auto size = [](double bytes) { return base::memory(std::llround(bytes)); };
   const auto milliseconds = [](double seconds) {
     return fmt::format("{} ms", base::decimal(1000 * seconds, 1));
   };
   const auto row = [&](const char* key, const char* title, std::function<std::string(double)> format,
-                       const auto& take) { return measure(key, title, std::move(format), entrants, take); };
-  std::vector<Measure> results = {
+                       const auto& take, bool only_if_any = false) {
+    return measure(key, title, std::move(format), entrants, take, only_if_any);
+  };
+  const auto count = [&](const char* key, const char* title, std::int64_t train::StepCounts::*field) {
+    return row(
+        key, title, whole_or_not, [=](Run run) { return std::optional(run.counts.*field); }, kIfAny);
+  };
+  return {
       row("best", "best accuracy, %", digits(2), [](Run run) { return base::percent(run.best_accuracy); }),
       row("last", "last accuracy, %", digits(2), [](Run run) { return base::percent(run.last_accuracy); }),
       row("best_epoch", "epoch of the best", whole_or_not, &RunSummary::best_epoch),
@@ -248,42 +251,29 @@ std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
       row("evaluate_time", "evaluation time", base::duration, &RunSummary::evaluate_seconds),
       row("memory", "peak memory", size, &RunSummary::peak_memory),
       row("epochs", "epochs done", whole_or_not, [](Run run) { return std::optional(run.epochs_done); }),
+      row("chatter", "chatter, last epoch", digits(3), &RunSummary::chatter, kIfAny),
+      row("flips", "signs flipped, last epoch", digits(3), &RunSummary::flips, kIfAny),
+      row(
+          "regimes", "changes of ρ's level", whole_or_not,
+          [](Run run) { return std::optional(run.regime_changes); }, kIfAny),
+      count("skipped", "steps skipped", &train::StepCounts::skipped),
+      count("non_finite_probes", "probes not finite", &train::StepCounts::non_finite_probes),
+      count("within_noise", "steps probed within rounding", &train::StepCounts::within_noise),
   };
-  const auto watched = [&](const char* key, const char* title, std::optional<double> RunSummary::*field) {
-    results.push_back(row(key, title, digits(3), field));
-    results.back().only_if_any = true;
-  };
-  watched("chatter", "chatter, last epoch", &RunSummary::chatter);
-  watched("flips", "signs flipped, last epoch", &RunSummary::flips);
-  results.push_back(row("regimes", "changes of ρ's level", whole_or_not,
-                        [](Run run) { return std::optional(run.regime_changes); }));
-  results.back().only_if_any = true;
-  const auto count = [&](const char* key, const char* title, std::int64_t train::StepCounts::*field) {
-    results.push_back(
-        row(key, title, whole_or_not, [=](Run run) { return std::optional(run.counts.*field); }));
-    results.back().only_if_any = true;
-  };
-  count("skipped", "steps skipped", &train::StepCounts::skipped);
-  count("non_finite_probes", "probes not finite", &train::StepCounts::non_finite_probes);
-  count("within_noise", "steps probed within rounding", &train::StepCounts::within_noise);
-  return results;
 }
 
 std::vector<Measure> paired_of(const Comparison& comparison) {
   const auto points = [](double value) { return fmt::format("{:+.2f}", value); };
-  std::vector<Measure> measures = {{"best", "best, points", points, {}, false},
-                                   {"last", "last, points", points, {}, false}};
-  const auto& base = comparison.entrants[comparison.baseline].runs;
-  for (const auto& entrant : comparison.entrants) {
-    const bool is_base = &entrant == &comparison.entrants[comparison.baseline];
-    const auto add = [&](Measure& measure, std::optional<double> RunSummary::*accuracy) {
-      measure.values.push_back(is_base ? std::vector<double>()
-                                       : differences_by_seed(entrant.runs, base, accuracy));
-    };
-    add(measures[0], &RunSummary::best_accuracy);
-    add(measures[1], &RunSummary::last_accuracy);
-  }
-  return measures;
+  const auto& base = comparison.entrants[comparison.baseline];
+  const auto paired = [&](const char* key, const char* title, std::optional<double> RunSummary::*accuracy) {
+    Measure measure{key, title, points, {}, false};
+    for (const auto& entrant : comparison.entrants)
+      measure.values.push_back(&entrant == &base ? std::vector<double>()
+                                                 : differences_by_seed(entrant.runs, base.runs, accuracy));
+    return measure;
+  };
+  return {paired("best", "best, points", &RunSummary::best_accuracy),
+          paired("last", "last, points", &RunSummary::last_accuracy)};
 }
 
 std::vector<Measure> accuracy_of(const std::vector<Entrant>& entrants) {

@@ -172,12 +172,7 @@ std::string to_csv(const Comparison& comparison) {
   };
   add_all("result", comparison.results);
   add_all("accuracy", comparison.accuracy);
-  if (comparison.by_seed)
-    for (const auto& measure : comparison.paired)
-      add("difference", measure.key, [&](std::size_t i) {
-        const auto& values = measure.values[i];
-        return std::array{difference_cell(values), deviation_cell(values), count_cell(values)};
-      });
+  if (comparison.by_seed) add_all("difference", comparison.paired);
   return to_csv(table);
 }
 

@@ -324,12 +324,6 @@ const std::vector<Field>& recipe_fields() {
 
 // ---- where recipes differ --------------------------------------------------------------------------------
 
-namespace {
-
-bool is_folder(const std::string& data) { return data.starts_with("folder:"); }
-
-}  // namespace
-
 bool may_change(std::string_view field) {
   constexpr std::array<std::string_view, 5> kFields = {"title", "data.root", "train.processes", "train.split",
                                                        "train.checkpoint_every"};
@@ -341,7 +335,7 @@ std::vector<Difference> differences(const Recipe& first, const Recipe& second) {
   auto b = second;
   // Runs of older versions say 0 where they scaled the images of a folder to 224 pixels.
   for (auto* const recipe : {&a, &b})
-    if (recipe->data.pixels == 0 && is_folder(recipe->data.name)) recipe->data.pixels = 224;
+    if (recipe->data.pixels == 0 && recipe->data.name.starts_with("folder:")) recipe->data.pixels = 224;
   std::vector<Difference> found;
   for (const auto& row : field_table()) {
     const auto name = row.name();
