@@ -100,7 +100,7 @@ std::pair<Part, Part> held_out(const DataRequest& request, Part all, std::int64_
   const auto chosen = even_subset(all.labels, classes, count);
   std::vector<std::size_t> rest;
   for (std::size_t i = 0; i < all.labels.size(); ++i)
-    if (!std::binary_search(chosen.begin(), chosen.end(), i)) rest.push_back(i);
+    if (!std::ranges::binary_search(chosen, i)) rest.push_back(i);
   return {subset(all, rest), subset(all, chosen)};
 }
 
@@ -240,7 +240,7 @@ void decode_all(const Folder& folder, const CheckProgress& progress, std::vector
     const std::lock_guard lock(mutex);
     found.emplace_back(i, std::move(problem));
   });
-  std::sort(found.begin(), found.end());  // the order of the files, whoever was first
+  std::ranges::sort(found);  // the order of the files, whoever was first
   for (auto& each : found) problems.push_back(std::move(each.second));
 }
 
@@ -283,7 +283,7 @@ void compare(const KnownSet& set, const char* part, const std::vector<std::int64
   const auto count = classes.empty() ? static_cast<std::size_t>(set.classes) : classes.size();
   for (std::size_t i = 0; i < count; ++i)
     report(fmt::format("class {}", classes.empty() ? fmt::format("{}", i) : classes[i]),
-           static_cast<std::size_t>(std::count(labels.begin(), labels.end(), static_cast<std::int64_t>(i))),
+           static_cast<std::size_t>(std::ranges::count(labels, static_cast<std::int64_t>(i))),
            official / static_cast<std::size_t>(set.classes));
 }
 

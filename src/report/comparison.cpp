@@ -105,7 +105,7 @@ std::vector<Entrant> groups_with(const std::vector<RunSummary>& runs, const Key&
   std::vector<Entrant> groups;
   for (const auto& run : runs) {
     auto key = key_of(run.recipe.value());
-    const auto at = static_cast<std::size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
+    const auto at = static_cast<std::size_t>(std::ranges::find(keys, key) - keys.begin());
     if (at == keys.size()) {
       keys.push_back(std::move(key));
       groups.emplace_back();
@@ -118,8 +118,8 @@ std::vector<Entrant> groups_with(const std::vector<RunSummary>& runs, const Key&
 std::vector<Entrant> group_by_seed(const std::vector<RunSummary>& runs) {
   auto groups =
       groups_with(runs, [](const train::Recipe& recipe) { return without_machine(without_seed(recipe)); });
-  if (!std::all_of(groups.begin(), groups.end(),
-                   [](const Entrant& group) { return complaint_on_seeds(group.runs).empty(); }))
+  if (!std::ranges::all_of(groups,
+                           [](const Entrant& group) { return complaint_on_seeds(group.runs).empty(); }))
     groups = groups_with(runs, without_seed);
   for (auto& group : groups) {
     if (const auto sentence = complaint_on_seeds(group.runs); !sentence.empty()) throw UsageError(sentence);
@@ -148,7 +148,7 @@ Cell cell_of_all(const std::vector<Fields>& runs, std::size_t index) {
   std::vector<std::string> texts;
   for (const auto& fields : runs) {
     const auto& text = fields[index].cell.text;
-    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
   }
   if (texts.size() == 1) return runs.front()[index].cell;
   if (runs.front()[index].name == "control.run") return "one for each seed";
@@ -201,8 +201,7 @@ std::size_t baseline_named(const std::vector<Entrant>& entrants, const std::stri
   for (std::size_t i = 0; i < entrants.size(); ++i) {
     const auto& entrant = entrants[i];
     if (name == entrant.name || name == entrant.label ||
-        std::any_of(entrant.runs.begin(), entrant.runs.end(),
-                    [&](const RunSummary& run) { return run.name == name; }))
+        std::ranges::count(entrant.runs, name, &RunSummary::name) > 0)
       return i;
     names.push_back(entrant.label);
   }
@@ -286,8 +285,7 @@ std::vector<Measure> accuracy_of(const std::vector<Entrant>& entrants) {
     const auto name = fmt::format("{}", number);
     measures.push_back(measure(
         name, fmt::format("accuracy, %, epoch {}", name), digits(2), entrants, [&](const RunSummary& run) {
-          const auto found = std::find_if(run.epochs.begin(), run.epochs.end(),
-                                          [&](const auto& epoch) { return epoch.epoch == number; });
+          const auto found = std::ranges::find(run.epochs, number, &train::EpochEvent::epoch);
           return found == run.epochs.end() ? std::nullopt
                                            : std::optional(base::percent(found->test_accuracy));
         }));

@@ -303,8 +303,7 @@ std::vector<PictureRow> rows_of_charts(std::vector<PicturePanel> panels, std::si
     auto& panel = panels[i];
     panel.whole_x = true;
     fit_axes(panel);
-    std::stable_sort(panel.curves.begin(), panel.curves.end(),
-                     [&](const auto& a, const auto& b) { return layer(a) < layer(b); });
+    std::ranges::stable_sort(panel.curves, [&](const auto& a, const auto& b) { return layer(a) < layer(b); });
     if (i % across == 0) rows.push_back({height, {}, static_cast<double>(across)});
     rows.back().panels.push_back(std::move(panel));
   }

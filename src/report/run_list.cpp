@@ -281,7 +281,7 @@ class RunTable {
 
   std::size_t index_of(const std::string& key, std::string_view option) const {
     const auto* const field = train::find_row(key);  // also by a name that it had once
-    const auto found = std::find(keys_.begin(), keys_.end(), field != nullptr ? field->name() : key);
+    const auto found = std::ranges::find(keys_, field != nullptr ? field->name() : key);
     if (found == keys_.end())
       throw UsageError(fmt::format(
           "{}: there is no column or recipe field {}{}'sadam runs --help' lists the columns, 'sadam "
@@ -303,7 +303,7 @@ class RunTable {
 
  private:
   static bool has_any(const std::vector<std::vector<Cell>>& rows, std::size_t column) {
-    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+    return std::ranges::any_of(rows, [&](const auto& row) {
       return row[column].value != Value(std::int64_t{0}) && row[column].value != Value();
     });
   }
@@ -420,7 +420,7 @@ bool is_missing(const Value& value) {
 
 /// What is missing comes last, whichever way the rest goes.
 void sort_rows(std::vector<std::vector<Cell>>& rows, std::size_t column, bool reverse) {
-  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
+  std::ranges::stable_sort(rows, [&](const auto& a, const auto& b) {
     const auto& x = a[column].value;
     const auto& y = b[column].value;
     if (is_missing(x) || is_missing(y)) return !is_missing(x) && is_missing(y);
@@ -470,8 +470,8 @@ RunList list_runs(const RunQuery& query) {
 }
 
 bool is_constant(const TextTable& table, std::size_t column) {
-  return std::all_of(table.rows.begin(), table.rows.end(),
-                     [&](const auto& row) { return row[column].text == table.rows[0][column].text; });
+  return std::ranges::all_of(table.rows,
+                             [&](const auto& row) { return row[column].text == table.rows[0][column].text; });
 }
 
 std::vector<std::string> result_columns() {

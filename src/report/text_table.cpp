@@ -192,7 +192,7 @@ TextTable only_columns(const TextTable& table, const std::vector<std::size_t>& c
 TextTable without_empty_columns(const TextTable& table) {
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < table.columns.size(); ++i)
-    if (i == 0 || std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+    if (i == 0 || std::ranges::any_of(table.rows, [&](const auto& row) {
           return !std::holds_alternative<std::monostate>(row[i].value);
         }))
       kept.push_back(i);
@@ -211,7 +211,7 @@ TextTable narrowed(TextTable table, std::size_t width) {
   };
   const auto leave_out = [&](int below) {
     while (width > 0 && !kept.empty() && width_of(kept, widths) > width) {
-      const auto least = std::min_element(kept.begin(), kept.end(), goes_first);
+      const auto least = std::ranges::min_element(kept, goes_first);
       const auto importance = table.columns[*least].importance;
       if (importance == 0 || importance >= below) break;
       kept.erase(least);

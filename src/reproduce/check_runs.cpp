@@ -93,9 +93,7 @@ void check_network(const train::Recipe& recipe, KnownNetworks& known) {
 void check_control(const Plan& plan, const PlannedRun& run) {
   const auto& wanted = run.recipe.control.run;
   if (wanted.empty() || is_begun(run)) return;
-  if (std::any_of(plan.runs.begin(), plan.runs.end(),
-                  [&](const PlannedRun& other) { return other.folder == wanted; }))
-    return;
+  if (std::ranges::count(plan.runs, std::filesystem::path(wanted), &PlannedRun::folder) > 0) return;
   auto recipe = run.recipe;
   train::settle_control(recipe);
 }

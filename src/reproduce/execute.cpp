@@ -143,7 +143,7 @@ class Executor {
   // A control needs all brakes of the run that it controls.
   bool is_ready(const PlannedRun& run) const {
     const auto& wanted = run.recipe.control.run;
-    return wanted.empty() || std::none_of(plan_.runs.begin(), plan_.runs.end(), [&](const PlannedRun& other) {
+    return wanted.empty() || std::ranges::none_of(plan_.runs, [&](const PlannedRun& other) {
              return other.folder == wanted && !is_finished(other);
            });
   }
@@ -179,8 +179,8 @@ bool is_finished(const PlannedRun& run) {
 }
 
 bool is_in_hand(const Plan& plan) {
-  return std::any_of(plan.runs.begin(), plan.runs.end(),
-                     [](const PlannedRun& run) { return train::is_in_use(train::RunPaths{run.folder}); });
+  return std::ranges::any_of(
+      plan.runs, [](const PlannedRun& run) { return train::is_in_use(train::RunPaths{run.folder}); });
 }
 
 Execution execute(const Plan& plan, const ExecuteOptions& options) {

@@ -85,7 +85,7 @@ std::vector<Figure> plan_figures(const std::vector<FigureRecipe>& recipes, const
   std::set<std::string> unknown(request.only.begin(), request.only.end());
   std::vector<Figure> figures;
   for (const auto& figure : all) {
-    const bool named = std::any_of(request.only.begin(), request.only.end(), [&](const std::string& wish) {
+    const bool named = std::ranges::any_of(request.only, [&](const std::string& wish) {
       return wish == figure.recipe.key || wish.starts_with(figure.recipe.key + "/");
     });
     if (!figure.plan.of_the_paper && !named) continue;  // ours: only where it is asked for by its name
@@ -113,8 +113,7 @@ std::vector<Figure> figures_of(const std::vector<const report::RunSummary*>& run
         return;  // none of them is in this figure
       }
       const auto is_taken = [&](const std::string& name) {
-        return std::any_of(figures.begin(), figures.end(),
-                           [&](const auto& each) { return each.name == name; });
+        return std::ranges::count(figures, name, &Figure::name) > 0;
       };
       const auto name = figure.name;
       for (int number = 2; is_taken(figure.name); ++number) figure.name = fmt::format("{}-{}", name, number);
@@ -179,12 +178,11 @@ std::vector<std::vector<report::LegendKey>> legend_of(const TableRecipe& table,
                                                       const std::vector<Group>& curves) {
   std::vector<report::LegendKey> methods;
   for (std::size_t row = 0; row < table.rows.size(); ++row)
-    if (std::any_of(curves.begin(), curves.end(), [&](const Group& curve) { return curve.row == row; }))
+    if (std::ranges::count(curves, row, &Group::row) > 0)
       methods.push_back({table.rows[row].title, {row, Stroke::solid}});
   std::vector<report::LegendKey> controls;
   const auto add_control = [&](Control control, Stroke stroke, const char* text) {
-    if (std::any_of(curves.begin(), curves.end(),
-                    [&](const Group& curve) { return curve.control == control; }))
+    if (std::ranges::count(curves, control, &Group::control) > 0)
       controls.push_back({text, {std::nullopt, stroke}});
   };
   add_control(Control::matched, Stroke::dashed, "matched: AdamW × its mean brake");
@@ -204,11 +202,9 @@ std::string subtitle_of(const std::vector<Group>& curves) {
     text = fmt::format("Mean of {} seeds, band ± one deviation", *seeds.begin());
   else
     text = fmt::format("Mean of {} to {} seeds, band ± one deviation", *seeds.begin(), *seeds.rbegin());
-  if (std::any_of(curves.begin(), curves.end(),
-                  [](const Group& curve) { return curve.control != Control::none; }))
+  if (std::ranges::any_of(curves, [](const Group& curve) { return curve.control != Control::none; }))
     text += "; thin lines: controls, in the colour of what they control";
-  if (!std::all_of(curves.begin(), curves.end(), [](const Group& curve) { return curve.is_finished(); }))
-    text += "; some runs are not finished";
+  if (!std::ranges::all_of(curves, &Group::is_finished)) text += "; some runs are not finished";
   return text;
 }
 

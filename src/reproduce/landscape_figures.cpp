@@ -272,13 +272,12 @@ std::vector<LandscapeFigure> landscape_figures(const LandscapeRequest& request) 
   std::vector<std::string> keys;
   for (const auto& each : known) keys.push_back(each.key);
   for (const auto& wish : request.only)
-    if (std::find(keys.begin(), keys.end(), wish) == keys.end())
+    if (std::ranges::find(keys, wish) == keys.end())
       throw UsageError(fmt::format("--only {}: there is no such figure{}", base::in_quotes(wish),
                                    base::suggestion(wish, keys)));
   std::vector<LandscapeFigure> figures;
   for (const auto& each : known)
-    if (request.only.empty() ||
-        std::find(request.only.begin(), request.only.end(), each.key) != request.only.end())
+    if (request.only.empty() || std::ranges::find(request.only, each.key) != request.only.end())
       figures.push_back(each.make(request));
   return figures;
 }

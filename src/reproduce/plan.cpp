@@ -35,7 +35,7 @@ void apply_quick(TableRecipe& table) {
 
 // Whether `--only` takes this cell in. The names have been checked.
 bool is_selected(const std::vector<std::string>& only, const std::string& column, const std::string& row) {
-  return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& wish) {
+  return only.empty() || std::ranges::any_of(only, [&](const std::string& wish) {
            return wish == column || wish == row || wish == fmt::format("{}/{}", column, row);
          });
 }
@@ -147,7 +147,7 @@ std::vector<PlannedRun> cells_of(const TableRecipe& table, const Request& reques
 }
 
 bool wants(const Request& request, Control control) {
-  return std::find(request.controls.begin(), request.controls.end(), control) != request.controls.end();
+  return std::ranges::find(request.controls, control) != request.controls.end();
 }
 
 // Adds the runs of one cell, for one seed.
@@ -200,9 +200,9 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
                                         used.data.test_images));
     if (used.model.weights != standard.model.weights)
       differences.emplace_back("random weights instead of pretrained ones");
-    const bool batch_is_papers = std::any_of(
-        paper.columns.begin(), paper.columns.end(),
-        [&](const TableColumn& column) { return as_written(paper, column).train.batch == used.train.batch; });
+    const bool batch_is_papers = std::ranges::any_of(paper.columns, [&](const TableColumn& column) {
+      return as_written(paper, column).train.batch == used.train.batch;
+    });
     if (!batch_is_papers)
       differences.push_back(
           fmt::format("batches of {} instead of {}", used.train.batch, standard.train.batch));
@@ -265,8 +265,8 @@ Plan make_plan(TableRecipe table, const Request& request) {
   if (!request.seeds.empty()) table.seeds = request.seeds;
   check_only(table, request.only);
   std::erase_if(table.columns, [&](const TableColumn& column) {
-    return std::none_of(table.rows.begin(), table.rows.end(),
-                        [&](const TableRow& row) { return is_selected(request.only, column.key, row.key); });
+    return std::ranges::none_of(
+        table.rows, [&](const TableRow& row) { return is_selected(request.only, column.key, row.key); });
   });
   check_set(table, request);
 

@@ -93,8 +93,7 @@ Row row_of(const TableRecipe& table, const Group& group, std::optional<double> t
 }
 
 std::string convergence_note(const TableRecipe& table, double target) {
-  const auto baseline = std::find_if(table.rows.begin(), table.rows.end(),
-                                     [&](const TableRow& row) { return row.key == table.baseline; });
+  const auto baseline = std::ranges::find(table.rows, table.baseline, &TableRow::key);
   return fmt::format(
       "Converged: training time, evaluation left out, until the test accuracy first reaches {:.2f} % (95 "
       "% of {}'s best), mean over seeds; ∗ if never.",
@@ -104,9 +103,7 @@ std::string convergence_note(const TableRecipe& table, double target) {
 // Where every row has all seeds, the heading can say so. Empties the column then.
 bool leave_out_seeds(report::TextTable& block, std::size_t seeds) {
   const auto all = Cell::count(static_cast<std::int64_t>(seeds)).value;
-  if (std::any_of(block.rows.begin(), block.rows.end(),
-                  [&](const auto& row) { return row.back().value != all; }))
-    return false;
+  if (std::ranges::any_of(block.rows, [&](const auto& row) { return row.back().value != all; })) return false;
   for (auto& row : block.rows) row.back() = {};
   return true;
 }
@@ -177,10 +174,7 @@ Row flat_row(const Plan& plan, const Group& group, std::optional<double> target)
 }  // namespace
 
 std::string controls_note(const std::vector<Group>& groups) {
-  const auto has = [&](Control control) {
-    return std::any_of(groups.begin(), groups.end(),
-                       [&](const Group& group) { return group.control == control; });
-  };
+  const auto has = [&](Control control) { return std::ranges::count(groups, control, &Group::control) > 0; };
   std::vector<std::string_view> notes;
   if (has(Control::matched))
     notes.emplace_back(

@@ -40,8 +40,8 @@ std::optional<double> number_for(const std::map<std::string, double>& numbers, c
 // others have one, that has times elsewhere.
 bool paper_has_star(const TableRecipe& table, const TableRow& row, const std::string& column) {
   return row.paper.contains(column) && !row.paper_seconds.contains(column) && !row.paper_seconds.empty() &&
-         std::any_of(table.rows.begin(), table.rows.end(),
-                     [&](const TableRow& other) { return other.paper_seconds.contains(column); });
+         std::ranges::any_of(table.rows,
+                             [&](const TableRow& other) { return other.paper_seconds.contains(column); });
 }
 
 // What it is compared with, in the order of the rows of the report.
@@ -56,8 +56,7 @@ bool is_compared_with(const TableRecipe& table, const Group& method, const Group
 /// Without an epoch if the run is not there.
 RunSummary summary_of(const Plan& plan, const PlannedRun& run) {
   if (plan.recorded) {
-    const auto found = std::find_if(plan.recorded->begin(), plan.recorded->end(),
-                                    [&](const RunSummary& each) { return each.folder == run.folder; });
+    const auto found = std::ranges::find(*plan.recorded, run.folder, &RunSummary::folder);
     if (found == plan.recorded->end()) return {};
     auto summary = *found;
     summary.name = run.label(plan.table);
@@ -88,8 +87,7 @@ Plan with_recorded(Plan plan, std::vector<RunSummary> runs, const std::filesyste
   std::set<std::string> said;
   for (auto& summary : runs) {
     summary.folder = root / summary.name;
-    const auto run = std::find_if(plan.runs.begin(), plan.runs.end(),
-                                  [&](const PlannedRun& each) { return each.folder == summary.folder; });
+    const auto run = std::ranges::find(plan.runs, summary.folder, &PlannedRun::folder);
     if (run == plan.runs.end()) continue;
     ++known;
     for (auto& sentence : differences_from_plan(summary, *run))
@@ -165,8 +163,7 @@ report::RunSummary as_planned(report::RunSummary run, const FoundTable& table) {
 // ---- groups of runs ---------------------------------------------------------------------------------------
 
 bool Group::is_finished() const {
-  return std::all_of(runs.begin(), runs.end(),
-                     [](Run run) { return run.state == report::RunState::finished; });
+  return std::ranges::all_of(runs, [](Run run) { return run.state == report::RunState::finished; });
 }
 
 std::vector<std::string> Groups::irregularities() const {
@@ -184,13 +181,11 @@ Groups read_groups(const Plan& plan) {
     if (!summary.problem.empty()) result.problems.push_back(summary.problem);
     if (!summary.last_accuracy) continue;
     const Group wanted{run.column, run.row, run.control, {}};
-    auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const Group& other) { return place_of(other) == place_of(wanted); });
+    auto group = std::ranges::find(groups, place_of(wanted), place_of);
     if (group == groups.end()) group = groups.insert(group, wanted);
     group->runs.push_back(std::move(summary));
   }
-  std::sort(groups.begin(), groups.end(),
-            [](const Group& a, const Group& b) { return place_of(a) < place_of(b); });
+  std::ranges::sort(groups, {}, place_of);
   return result;
 }
 
@@ -217,7 +212,7 @@ std::optional<double> convergence_target(const TableRecipe& table, const std::ve
         table.rows[group.row].key != table.baseline)
       continue;
     // What was recorded without its epochs says nothing about when it got there.
-    if (std::any_of(group.runs.begin(), group.runs.end(), [](const auto& run) { return run.epochs.empty(); }))
+    if (std::ranges::any_of(group.runs, [](const auto& run) { return run.epochs.empty(); }))
       return std::nullopt;
     const auto best = values_of(group.runs, best_percent);
     if (!best.empty()) return 0.95 * base::mean(best);

@@ -87,14 +87,13 @@ std::vector<SweptField> fields_of_text(const std::string& text, const std::strin
                     "optimizer.lr = [1e-4, 1e-3].",
                     place(*found)));
   // Tables of toml++ are in alphabetical order, and the order of the text counts.
-  std::vector<std::pair<toml::source_position, SweptField>> fields;
+  std::multimap<toml::source_position, SweptField> fields;
   const auto add = [&](const std::string& name, const toml::node& node) {
     const auto where = place(node);
     train::checked_row(train::entry_about(name, where));  // refuses what is no field
     const auto* const range = node.as_string();
-    fields.emplace_back(node.source().begin, name == "seed" && range != nullptr
-                                                 ? seeds_field(range->get(), where)
-                                                 : listed_field(name, node, where));
+    fields.emplace(node.source().begin, name == "seed" && range != nullptr ? seeds_field(range->get(), where)
+                                                                           : listed_field(name, node, where));
   };
   for (const auto& [key, node] : *table) {
     const auto* const inner = node.as_table();  // optimizer.lr = …, without quotes
@@ -103,10 +102,7 @@ std::vector<SweptField> fields_of_text(const std::string& text, const std::strin
     else
       for (const auto& [last, value] : *inner) add(fmt::format("{}.{}", key.str(), last.str()), value);
   }
-  std::stable_sort(fields.begin(), fields.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<SweptField> result;
-  result.reserve(fields.size());
   for (auto& [position, field] : fields) result.push_back(std::move(field));
   return result;
 }
@@ -229,8 +225,7 @@ void make_distinct(std::vector<PlannedRun>& runs) {
 // Adds a run, and the row of its seeds where it is the first.
 void add_run(Plan& plan, PlannedRun run, const std::string& row_key) {
   auto& rows = plan.table.rows;
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const TableRow& row) { return row.key == row_key; });
+  const auto found = std::ranges::find(rows, row_key, &TableRow::key);
   run.row = static_cast<std::size_t>(found - rows.begin());
   if (found == rows.end()) {
     auto& row = rows.emplace_back();

@@ -262,7 +262,7 @@ TableRecipe::Quick quick_in(TomlFields& fields, const std::vector<std::string>& 
 }  // namespace
 
 bool TableRecipe::has_paper_numbers() const {
-  return std::any_of(rows.begin(), rows.end(), [](const TableRow& row) { return !row.paper.empty(); });
+  return std::ranges::any_of(rows, [](const TableRow& row) { return !row.paper.empty(); });
 }
 
 bool TableRecipe::has_cells(std::string_view wish) const {

@@ -68,9 +68,8 @@ class Crew {
     for (const auto& [column, why] : missing_columns(plan, open)) leave_out(column, why);
     const auto count = std::min<std::size_t>(
         static_cast<std::size_t>(options.jobs),
-        static_cast<std::size_t>(std::count_if(open.begin(), open.end(), [&](const PlannedRun* run) {
-          return !execution_.unavailable.contains(run->column);
-        })));
+        static_cast<std::size_t>(std::ranges::count_if(
+            open, [&](const PlannedRun* run) { return !execution_.unavailable.contains(run->column); })));
     if (count == 0) return;
     const auto cores = std::max<std::size_t>(1, std::thread::hardware_concurrency());
     const auto words = command_of_worker(fingerprint(plan),
@@ -113,8 +112,8 @@ class Crew {
     constexpr int kMilliseconds = 100;
     ::poll(pipes.data(), pipes.size(), kMilliseconds);
     const auto is_ready = [&](const base::Lines& lines) {
-      return std::any_of(pipes.begin(), pipes.end(),
-                         [&](const pollfd& pipe) { return pipe.fd == lines.number() && pipe.revents != 0; });
+      return std::ranges::any_of(
+          pipes, [&](const pollfd& pipe) { return pipe.fd == lines.number() && pipe.revents != 0; });
     };
     for (const auto& worker : workers_) {
       if (worker->lines.is_open() && is_ready(worker->lines))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/text.h"
@@ -150,48 +151,28 @@ Value value_of(const toml::node& node) {
   return other(node);
 }
 
-namespace {
-
-/// Collects entries with their lines, since tables of toml++ are in alphabetical order.
-class Flattener {
- public:
-  explicit Flattener(std::string_view origin) : origin_(origin) {}
-
-  void add(std::string_view table, std::string_view key, const toml::node& node, bool opens_table = false) {
-    const auto line = node.source().begin.line;
-    found_.emplace_back(line, Entry{std::string(table), std::string(key), value_of(node),
-                                    fmt::format("{}:{}", origin_, line), opens_table});
-  }
-
-  std::vector<Entry> in_order() && {
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<Entry> entries;
-    for (auto& [line, entry] : found_) entries.push_back(std::move(entry));
-    return entries;
-  }
-
- private:
-  std::string_view origin_;
-  std::vector<std::pair<toml::source_index, Entry>> found_;
-};
-
-}  // namespace
-
 std::vector<Entry> read_entries(std::string_view toml, std::string_view origin) {
   const auto root = parse_toml(toml, origin);
-  Flattener flat(origin);
+  std::multimap<toml::source_index, Entry> found;  // by line: tables of toml++ are in alphabetical order
+  const auto add = [&](std::string_view table, std::string_view key, const toml::node& node,
+                       bool opens_table = false) {
+    const auto line = node.source().begin.line;
+    found.emplace(line, Entry{std::string(table), std::string(key), value_of(node),
+                              fmt::format("{}:{}", origin, line), opens_table});
+  };
   for (const auto& [name, node] : root) {
     const auto* const table = node.as_table();
     if (table == nullptr && !node.is_array_of_tables()) {
-      flat.add("", name.str(), node);
+      add("", name.str(), node);
       continue;
     }
-    flat.add(name.str(), "", node, true);
+    add(name.str(), "", node, true);
     if (table == nullptr) continue;
-    for (const auto& [key, value] : *table) flat.add(name.str(), key.str(), value);
+    for (const auto& [key, value] : *table) add(name.str(), key.str(), value);
   }
-  return std::move(flat).in_order();
+  std::vector<Entry> entries;
+  for (auto& [line, entry] : found) entries.push_back(std::move(entry));
+  return entries;
 }
 
 bool read_value(std::string_view toml, Value& value) {

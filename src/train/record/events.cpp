@@ -219,11 +219,7 @@ EventFile read_events(std::span<const std::byte> bytes) {
 
 EventFile read_events(const std::filesystem::path& path) {
   const auto bytes = base::read_file(path);
-  try {
-    return read_events(std::span(bytes));
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", path.string(), error.what()));
-  }
+  return base::naming(path, [&] { return read_events(std::span(bytes)); });
 }
 
 namespace {
