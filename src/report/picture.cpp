@@ -32,12 +32,16 @@ constexpr double kFrameBottom = 44;
 /// Whether the point is on the picture at all: a number, and not one so large that its pixels are none.
 bool is_drawn(const Spot& spot) { return std::abs(spot.x) <= 1e300 && std::abs(spot.y) <= 1e300; }
 
-/// Calls use(first, end) for each stretch of neighbouring points, by their numbers, that `accept` takes in.
-template <class Accept, class Use>
-void for_each_stretch(const std::vector<Spot>& points, const Accept& accept, const Use& use) {
-  for (std::size_t first = 0; first < points.size(); ++first) {
+/// Calls use(first, end) for each stretch of neighbouring points, by their numbers, that are drawn: with
+/// their bands, where there is a `reach`.
+template <class Use>
+void for_each_stretch(const PictureCurve& curve, bool with_reach, const Use& use) {
+  const auto is_in = [&](std::size_t i) {
+    return is_drawn(curve.points[i]) && (!with_reach || is_drawn({0, curve.reach[i]}));
+  };
+  for (std::size_t first = 0; first < curve.points.size(); ++first) {
     auto end = first;
-    while (end < points.size() && accept(end)) ++end;
+    while (end < curve.points.size() && is_in(end)) ++end;
     if (end > first) use(first, end);
     first = end;
   }
@@ -102,13 +106,11 @@ std::string commands_of(const std::vector<Spot>& pixels) {
 
 void draw(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
   std::string commands;
-  const auto add = [&](std::size_t first, std::size_t end) {
+  for_each_stretch(curve, false, [&](std::size_t first, std::size_t end) {
     std::vector<Spot> pixels;
     for (auto i = first; i < end; ++i) pixels.push_back(pixel_of(curve.points[i], frame));
     commands += commands_of(pixels);
-  };
-  for_each_stretch(
-      curve.points, [&](std::size_t i) { return is_drawn(curve.points[i]); }, add);
+  });
   if (curve.ink == Ink::area && !commands.empty()) commands += "Z";
   page.path(line_class(curve.style, curve.ink), commands, curve.name);
   if (curve.marks == Marks::at_end && !curve.points.empty() && is_drawn(curve.points.back()))
@@ -121,10 +123,7 @@ void draw_band(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
   const auto edge = [&](char command, std::size_t i, double side) {
     return command_to(command, {curve.points[i].x, curve.points[i].y + side * curve.reach[i]}, frame);
   };
-  const auto has_band = [&](std::size_t i) {
-    return is_drawn(curve.points[i]) && is_drawn({0, curve.reach[i]});
-  };
-  for_each_stretch(curve.points, has_band, [&](std::size_t first, std::size_t end) {
+  for_each_stretch(curve, true, [&](std::size_t first, std::size_t end) {
     if (end - first < 2) return;
     std::string outline;
     for (auto i = first; i < end; ++i) outline += edge(i == first ? 'M' : 'L', i, 1);
@@ -136,14 +135,12 @@ void draw_band(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
 void draw_dots(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
   if (curve.marks != Marks::at_points) return;
   std::string dots;
-  const auto add = [&](std::size_t first, std::size_t end) {
+  for_each_stretch(curve, false, [&](std::size_t first, std::size_t end) {
     // A line through a single point cannot be seen.
     if (curve.style.stroke != Stroke::solid && end - first > 1) return;
     for (auto i = first; i < end; ++i)
       dots += command_to('M', curve.points[i], frame) + std::string(marker(curve.style));
-  };
-  for_each_stretch(
-      curve.points, [&](std::size_t i) { return is_drawn(curve.points[i]); }, add);
+  });
   page.path(fmt::format("dots {}", colour_class(curve.style)), dots, curve.name);
 }
 

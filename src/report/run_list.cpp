@@ -52,60 +52,33 @@ CsvFields take_record(std::string_view& text, std::size_t& line) {
   return fields;
 }
 
-/// A record by the names of its columns.
-class Record {
- public:
-  Record(const CsvFields& names, CsvFields values, std::string place) : place_(std::move(place)) {
-    if (values.size() != names.size())
-      throw Error(fmt::format("{}: there are {} fields and {} columns: the file is damaged.", place_,
-                              values.size(), names.size()));
-    for (std::size_t i = 0; i < names.size(); ++i) values_.emplace(names[i], std::move(values[i]));
-  }
+/// What a record has in one column.
+struct CsvField {
+  std::string place;  ///< "runs.csv:3: brake", for messages
+  std::string text;
 
-  std::string text(const std::string& name) const {
-    const auto found = values_.find(name);
-    return found == values_.end() ? "" : found->second;
+  template <class T>
+  T number_in(std::string_view part) const {
+    T value{};
+    const auto [rest, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || rest != part.data() + part.size())
+      throw Error(fmt::format("{} is '{}', which is no number: the file is damaged.", place, part));
+    return value;
   }
   template <class T>
-  T number(const std::string& name) const {
-    return parsed<T>(name, text(name));
+  void read(T& value) const {
+    value = number_in<T>(text);
   }
-  /// Numbers with spaces between them.
-  std::vector<double> numbers(const std::string& name) const {
+  /// With spaces between them.
+  std::vector<double> numbers() const {
     std::vector<double> list;
-    const auto all = text(name);
-    for (std::size_t at = 0; at < all.size();) {
-      const auto end = std::min(all.find(' ', at), all.size());
-      list.push_back(parsed<double>(name, std::string_view(all).substr(at, end - at)));
+    for (std::size_t at = 0; at < text.size();) {
+      const auto end = std::min(text.find(' ', at), text.size());
+      list.push_back(number_in<double>(std::string_view(text).substr(at, end - at)));
       at = end + 1;
     }
     return list;
   }
-
-  /// The fields of the recipe that are given.
-  train::Recipe recipe() const {
-    train::RecipeSource source;
-    for (const auto& [name, value] : values_)
-      if (!value.empty() && (name == "seed" || name.find('.') != std::string::npos))
-        source.set(fmt::format("{}={}", name, value), fmt::format("{}: {}", place_, name));
-    return source.resolve();
-  }
-
-  const std::string& place() const { return place_; }
-
- private:
-  template <class T>
-  T parsed(const std::string& name, std::string_view text) const {
-    T value{};
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || rest != text.data() + text.size())
-      throw Error(
-          fmt::format("{}: {} is '{}', which is no number: the file is damaged.", place_, name, text));
-    return value;
-  }
-
-  std::string place_;
-  std::map<std::string, std::string> values_;
 };
 
 /// Whether a column is among those that people see.
@@ -114,8 +87,7 @@ enum class Brief { yes, no, if_any, only };  // if_any: where it is not 0 for so
 /// What a run has in a column, and how it is read back.
 struct Content {
   std::function<Cell(const RunSummary&)> cell;
-  /// From a record that has something in the column of this name.
-  std::function<void(RunSummary&, const Record&, const std::string&)> read = {};
+  std::function<void(RunSummary&, const CsvField&)> read = {};  ///< from what is not empty
 };
 
 /// A column of the list: what it is called and where it comes from.
@@ -134,9 +106,7 @@ template <class T, class Format>
 Content value(std::optional<T> RunSummary::*field, Format format) {
   return {
       [=](const RunSummary& run) { return run.*field ? Cell(*(run.*field), format(*(run.*field))) : Cell(); },
-      [=](RunSummary& run, const Record& record, const std::string& name) {
-        run.*field = record.number<T>(name);
-      }};
+      [=](RunSummary& run, const CsvField& text) { text.read((run.*field).emplace()); }};
 }
 
 Content number(std::optional<double> RunSummary::*field, int digits) {
@@ -147,17 +117,15 @@ Content percent(std::optional<double> RunSummary::*field) {
   return {[=](const RunSummary& run) {
             return run.*field ? Cell::number(base::percent(*(run.*field)), 2) : Cell();
           },
-          [=](RunSummary& run, const Record& record, const std::string& name) {
-            run.*field = record.number<double>(name) / 100;
+          [=](RunSummary& run, const CsvField& percent) {
+            run.*field = percent.number_in<double>(percent.text) / 100;
           }};
 }
 
 template <class Place>
 Content count(const Place& place) {
   return {[=](const RunSummary& run) { return Cell::count(std::invoke(place, run)); },
-          [=](RunSummary& run, const Record& record, const std::string& name) {
-            std::invoke(place, run) = record.number<std::int64_t>(name);
-          }};
+          [=](RunSummary& run, const CsvField& text) { text.read(std::invoke(place, run)); }};
 }
 
 Content count(std::int64_t train::StepCounts::*field) {
@@ -256,27 +224,29 @@ const std::vector<RunColumn>& run_columns() {
 /// All columns there are: those above, and the recipe's fields but for the seed, which is one of those above.
 class RunTable {
  public:
-  RunTable() : summaries_(run_columns()) {
-    for (const auto& summary : summaries_) columns_.push_back(summary.column);
+  RunTable() : columns_(run_columns()) {
     for (const auto& field : train::field_table())
-      if (field.name() != "seed") columns_.push_back({field.name(), field.name()});
-    for (const auto& column : columns_) keys_.push_back(column.key);
+      if (field.name() != "seed")
+        columns_.push_back(
+            {{field.name(), field.name()}, Brief::no, from_recipe([&field](const auto& recipe) {
+               return recipe_value(field, recipe);
+             })});
+    for (const auto& column : columns_) keys_.push_back(column.column.key);
   }
 
-  const std::vector<Column>& columns() const { return columns_; }
+  TextTable without_rows() const {
+    TextTable table;
+    for (const auto& column : columns_) table.columns.push_back(column.column);
+    return table;
+  }
   // The columns that people see, and those that programs do.
   std::vector<std::size_t> brief(const std::vector<std::vector<Cell>>& rows) const {
-    std::vector<std::size_t> shown;
-    for (std::size_t i = 0; i < summaries_.size(); ++i)
-      if (summaries_[i].brief != Brief::no && (summaries_[i].brief != Brief::if_any || has_any(rows, i)))
-        shown.push_back(i);
-    return shown;
+    return columns_that([&](const RunColumn& column, std::size_t i) {
+      return column.brief != Brief::no && (column.brief != Brief::if_any || has_any(rows, i));
+    });
   }
   std::vector<std::size_t> full() const {
-    std::vector<std::size_t> all;
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      if (i >= summaries_.size() || summaries_[i].brief != Brief::only) all.push_back(i);
-    return all;
+    return columns_that([](const RunColumn& column, std::size_t) { return column.brief != Brief::only; });
   }
 
   std::size_t index_of(const std::string& key, std::string_view option) const {
@@ -292,16 +262,19 @@ class RunTable {
 
   std::vector<Cell> row(const RunSummary& run) const {
     std::vector<Cell> cells;
-    for (const auto& summary : summaries_) cells.push_back(summary.content.cell(run));
-    if (run.recipe) {
-      for (auto& value : recipe_values(*run.recipe))
-        if (value.name != "seed") cells.push_back(std::move(value.cell));
-    }
-    cells.resize(columns_.size());
+    for (const auto& column : columns_) cells.push_back(column.content.cell(run));
     return cells;
   }
 
  private:
+  template <class Accept>
+  std::vector<std::size_t> columns_that(const Accept& accept) const {
+    std::vector<std::size_t> accepted;
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (accept(columns_[i], i)) accepted.push_back(i);
+    return accepted;
+  }
+
   static bool has_any(const std::vector<std::vector<Cell>>& rows, std::size_t column) {
     return std::ranges::any_of(rows, [&](const auto& row) {
       return row[column].value != Value(std::int64_t{0}) && row[column].value != Value();
@@ -310,7 +283,7 @@ class RunTable {
 
   /// What stands above a column, a field without its table, or a misspelling of either or of a full name.
   std::vector<std::string> meant_by(const std::string& key) const {
-    for (const auto& column : columns_)
+    for (const auto& [column, brief, content] : columns_)
       if (column.title == key) return {column.key};
     if (auto fields = train::fields_with_key(key); !fields.empty()) return fields;
     if (auto near = base::nearest(key, keys_); !near.empty()) return {std::move(near)};
@@ -324,8 +297,7 @@ class RunTable {
     return meant.empty() ? "; " : fmt::format("; did you mean '{}'? ", fmt::join(meant, "' or '"));
   }
 
-  const std::vector<RunColumn>& summaries_;
-  std::vector<Column> columns_;
+  std::vector<RunColumn> columns_;
   std::vector<std::string> keys_;
 };
 
@@ -415,7 +387,7 @@ bool comes_before(const Value& a, const Value& b) {
 
 bool is_missing(const Value& value) {
   const auto* real = std::get_if<double>(&value);
-  return std::holds_alternative<std::monostate>(value) || (real && std::isnan(*real));
+  return value == Value() || (real && std::isnan(*real));
 }
 
 /// What is missing comes last, whichever way the rest goes.
@@ -444,7 +416,7 @@ RunList list_runs(const RunQuery& query) {
   const auto sorted_by = table.index_of(query.sort.empty() ? "name" : query.sort, "--sort");
 
   RunList list;
-  list.full.columns = table.columns();
+  list.full = table.without_rows();
   const auto runs = summarise_all(query.root);
   std::vector<const RunSummary*> listed;
   for (const auto& run : runs) {
@@ -508,26 +480,36 @@ std::string sparkline(const std::vector<double>& values, std::size_t cells) {
 
 namespace {
 
-RunState state_of(const Record& record) {
+RunState state_named(const std::string& name, const std::string& place) {
   for (const auto& state : names_of(RunState{}))
-    if (record.text("state") == state.name) return state.value;
-  throw Error(fmt::format("{}: '{}' is no state of a run: give a file that 'sadam runs --csv' wrote.",
-                          record.place(), record.text("state")));
+    if (name == state.name) return state.value;
+  throw Error(
+      fmt::format("{}: '{}' is no state of a run: give a file that 'sadam runs --csv' wrote.", place, name));
 }
 
-RunSummary run_of(const Record& record) {
+RunSummary run_of(const CsvFields& names, CsvFields values, const std::string& place) {
+  if (values.size() != names.size())
+    throw Error(fmt::format("{}: there are {} fields and {} columns: the file is damaged.", place,
+                            values.size(), names.size()));
+  std::map<std::string, CsvField> fields;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    fields[names[i]] = {fmt::format("{}: {}", place, names[i]), std::move(values[i])};
   RunSummary run;
-  run.name = record.text("name");
-  run.folder = record.text("folder");
-  run.state = state_of(record);
-  if (!is_unread(run.state)) run.recipe = record.recipe();
+  run.name = fields["name"].text;
+  run.folder = fields["folder"].text;
+  run.state = state_named(fields["state"].text, place);
+  train::RecipeSource recipe;
+  for (const auto& [name, field] : fields)
+    if (!field.text.empty() && (name == "seed" || name.find('.') != std::string::npos))
+      recipe.set(fmt::format("{}={}", name, field.text), field.place);
+  if (!is_unread(run.state)) run.recipe = recipe.resolve();
   for (const auto& [column, brief, content] : run_columns())
-    if (content.read && !record.text(column.key).empty()) content.read(run, record, column.key);
+    if (const auto& field = fields[column.key]; content.read && !field.text.empty()) content.read(run, field);
   run.counts.steps = run.steps;
   // Lists of older versions lack it.
-  if (record.text("probed_steps").empty() && run.mean_lgi) run.counts.probed = run.steps;
-  const auto accuracies = record.numbers("accuracies");
-  const auto seconds = record.numbers("seconds");
+  if (fields["probed_steps"].text.empty() && run.mean_lgi) run.counts.probed = run.steps;
+  const auto accuracies = fields["accuracies"].numbers();
+  const auto seconds = fields["seconds"].numbers();
   for (std::size_t i = 0; i < accuracies.size() && i < seconds.size(); ++i) {
     train::EpochEvent epoch;
     epoch.epoch = static_cast<std::int64_t>(i) + 1;
@@ -557,7 +539,7 @@ std::vector<RunSummary> runs_in_csv(std::string_view text, std::string_view orig
     const auto place = fmt::format("{}:{}", origin, line);
     auto fields = take_record(text, line);
     if (fields == CsvFields{""}) continue;  // an empty line
-    runs.push_back(run_of(Record(names, std::move(fields), place)));
+    runs.push_back(run_of(names, std::move(fields), place));
   }
   return runs;
 }

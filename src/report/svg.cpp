@@ -158,10 +158,6 @@ double Frame::to_y(double value) const {
   return bottom() - height * (place(value) - place(y.low)) / (place(y.high) - place(y.low));
 }
 
-std::string Frame::go(char command, double px, double py) const {
-  return fmt::format("{}{} {}", command, svg_number(to_x(px)), svg_number(to_y(py)));
-}
-
 std::string xml_text(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -269,7 +265,8 @@ void SvgPage::axes(const Frame& frame, const AxisTitles& titles, bool whole_x) {
   const auto y_ticks = frame.log_y ? log_ticks(frame.y)
                                    : axis_ticks(frame.y.low, frame.y.high, frame.height < 150 ? 3 : 5, false);
   for (const double tick : y_ticks) {
-    path("grid", fmt::format("{}H{}", frame.go('M', frame.x.low, tick), svg_number(frame.right())));
+    path("grid", fmt::format("M{} {}H{}", svg_number(frame.left), svg_number(frame.to_y(tick)),
+                             svg_number(frame.right())));
     text(frame.left - 7, frame.to_y(tick) + 4, frame.log_y ? power_label(tick) : label_among(y_ticks, tick),
          "", "end");
   }

@@ -234,8 +234,6 @@ std::string to_text(const TextTable& table, std::size_t width, bool colour) {
   const auto widths = widths_of(lines, 0);
   std::vector<std::size_t> all(widths.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  if (width == 0 || width_of(all, widths) <= width) return block_text(table, lines, widths, all, colour);
-
   // Prose can be as narrow as this; where even that does not fit beside the others, it is a block of its own.
   constexpr std::size_t kNarrowestProse = 24;
   const auto last = all.size() - 1;
@@ -243,14 +241,13 @@ std::string to_text(const TextTable& table, std::size_t width, bool colour) {
   const auto rest_of = [&](const std::vector<std::size_t>& block) {
     return width_of(block, widths) - widths[last];
   };
-  if (ends_in_prose && rest_of(all) + kNarrowestProse <= width) {
-    const auto wrapped = with_wrapped(lines, last, width - rest_of(all));
-    return block_text(table, wrapped, widths_of(wrapped, 0), all);
-  }
+  const bool is_one = width == 0 || width_of(all, widths) <= width ||
+                      (ends_in_prose && rest_of(all) + kNarrowestProse <= width);
   std::string out;
-  for (const auto& block : blocks_within(width, widths)) {
+  for (const auto& block :
+       is_one ? std::vector<std::vector<std::size_t>>{all} : blocks_within(width, widths)) {
     if (!out.empty()) out += '\n';
-    if (ends_in_prose && block.back() == last && width_of(block, widths) > width) {
+    if (width > 0 && ends_in_prose && block.back() == last && width_of(block, widths) > width) {
       const auto room = std::max(width, rest_of(block) + kNarrowestProse) - rest_of(block);
       const auto wrapped = with_wrapped(lines, last, room);
       out += block_text(table, wrapped, widths_of(wrapped, 0), block);
