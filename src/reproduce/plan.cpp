@@ -86,14 +86,7 @@ train::RecipeSource source_of(const TableRecipe& table, const Request& request, 
 
 train::Recipe resolve(const train::RecipeSource& source, const TableRecipe& table, const TableColumn& column,
                       const TableRow& row) {
-  try {
-    return source.resolve();
-  } catch (const UsageError& error) {
-    // Fields that contradict each other may come from several places; the cell is what is known.
-    const std::string sentence = error.what();
-    if (sentence.starts_with(table.origin + ":") || sentence.starts_with("--set")) throw;
-    throw UsageError(fmt::format("{}, {}/{}: {}", table.origin, column.key, row.key, sentence));
-  }
+  return resolved(source, table.origin, fmt::format("{}, {}/{}", table.origin, column.key, row.key));
 }
 
 // A cell as the table has it, whatever the command line asks for.
@@ -177,12 +170,6 @@ void add_cosine(Plan& plan, const std::filesystem::path& folder, PlannedRun run)
   plan.runs.push_back(run);
 }
 
-// Where the data are and how the work is shared out changes no result that is compared.
-bool decides_something(const std::string& assignment) {
-  const auto field = assignment.substr(0, assignment.find_first_of(" ="));
-  return !train::may_change(field) && field != "train.threads";
-}
-
 std::vector<std::string> differences_of(const TableRecipe& paper, const TableRecipe& table,
                                         const Request& request, const train::Recipe& used) {
   const bool of_the_paper = paper.has_paper_numbers();
@@ -210,8 +197,10 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
       differences.push_back(
           fmt::format("images of {} pixels instead of {}", used.data.pixels, standard.data.pixels));
   }
+  // Where the data are and how the work is shared out changes no result that is compared.
   for (const auto& assignment : request.set)
-    if (decides_something(assignment)) differences.push_back(fmt::format("--set {}", assignment));
+    if (const auto field = field_of(assignment); !train::may_change(field) && field != "train.threads")
+      differences.push_back(fmt::format("--set {}", assignment));
   differences.push_back(table.seeds.size() == 1 ? "one seed" : fmt::format("{} seeds", table.seeds.size()));
   if (of_the_paper) differences.emplace_back("other hardware, so times compare only with each other");
   // Those of the paper's tables are about its numbers, which are not shown with other data.
@@ -233,6 +222,17 @@ Control control_named(const std::string& name) {
   }
   throw UsageError(fmt::format("--controls {}: there is no such control{}", base::in_quotes(name),
                                base::suggestion(name, names)));
+}
+
+train::Recipe resolved(const train::RecipeSource& source, const std::string& origin, const std::string& who) {
+  try {
+    return source.resolve();
+  } catch (const UsageError& error) {
+    const std::string sentence = error.what();
+    const bool names_file = !origin.empty() && sentence.starts_with(origin + ":");
+    if (names_file || sentence.starts_with("--set")) throw;
+    throw UsageError(fmt::format("{}: {}", who, sentence));
+  }
 }
 
 std::string PlannedRun::cell(const TableRecipe& table) const {

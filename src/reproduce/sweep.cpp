@@ -200,17 +200,6 @@ std::vector<Combination> combinations(const SweepRequest& request, const std::ve
   return all;
 }
 
-train::Recipe resolve(const Combination& combination, const std::string& file) {
-  try {
-    return combination.source->resolve();
-  } catch (const UsageError& error) {
-    // What is wrong with one value names it; what is wrong with several of them does not.
-    const std::string sentence = error.what();
-    if (sentence.starts_with("--set") || (!file.empty() && sentence.starts_with(file + ":"))) throw;
-    throw UsageError(fmt::format("{}: {}", fmt::join(combination.assignments, ", "), sentence));
-  }
-}
-
 // Where a value was made safe for a file name, two of them may have become one.
 void make_distinct(std::vector<PlannedRun>& runs) {
   std::map<std::filesystem::path, std::size_t> times;
@@ -268,7 +257,8 @@ Plan plan_sweep(const SweepRequest& request, const std::vector<SweptField>& fiel
   std::set<std::string> known;
   for (const auto& combination : combinations(request, fields)) {
     PlannedRun run;
-    run.recipe = resolve(combination, request.file);
+    run.recipe = resolved(*combination.source, request.file,
+                          fmt::format("{}", fmt::join(combination.assignments, ", ")));
     run.source = combination.source;
     run.seed = run.recipe.seed;
     if (plan.name.empty()) plan.name = grid_name(request, run.recipe, fields);

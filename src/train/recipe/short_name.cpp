@@ -67,10 +67,8 @@ Recipe unsaid(const Recipe& recipe, const NamedRecipe* base) {
     result.optimizer.name = recipe.optimizer.name;
   }
   const auto before = result.optimizer;
-  if (before.name == recipe.optimizer.name && before.preset == recipe.optimizer.preset) {
-    if (base == nullptr) result.optimizer = plain_optimizer(recipe.optimizer);
+  if (base != nullptr && before.name == recipe.optimizer.name && before.preset == recipe.optimizer.preset)
     return result;
-  }
   result.optimizer = plain_optimizer(recipe.optimizer);
   result.optimizer.name = before.name;
   result.optimizer.preset = before.preset;
