@@ -134,25 +134,13 @@ std::vector<Entrant> group_by_seed(const std::vector<RunSummary>& runs) {
   return groups;
 }
 
-using Fields = std::vector<RecipeValue>;
-
-/// The optimizer in short stands first: for optimizers that share few fields it says more than these.
-Fields fields_of(const RunSummary& run) {
-  Fields fields = {{"optimizer", Cell(short_optimizer(*run.recipe))}};
-  for (auto& value : recipe_values(*run.recipe)) fields.push_back(std::move(value));
-  return fields;
-}
-
-/// What the runs of one entrant have at one place: their value, or all of them in a row.
-Cell cell_of_all(const std::vector<Fields>& runs, std::size_t index) {
+/// What the runs of one entrant have: their value, or all of them in a row.
+Cell cell_of_all(const std::vector<Cell>& cells, const std::string& field) {
   std::vector<std::string> texts;
-  for (const auto& fields : runs) {
-    const auto& text = fields[index].cell.text;
-    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
-  }
-  if (texts.size() == 1) return runs.front()[index].cell;
-  if (runs.front()[index].name == "control.run") return "one for each seed";
-  return fmt::format("{}", fmt::join(texts, ", "));
+  for (const auto& cell : cells)
+    if (std::ranges::find(texts, cell.text) == texts.end()) texts.push_back(cell.text);
+  if (texts.size() == 1) return cells.front();
+  return field == "control.run" ? "one for each seed" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
 /// A field that decides nothing for some is no difference by itself: that they are not alike is said by the
@@ -165,17 +153,20 @@ bool differ(const std::vector<Cell>& cells) {
 }
 
 std::vector<Difference> differences_between(const std::vector<Entrant>& entrants) {
-  std::vector<std::vector<Fields>> fields;
-  for (const auto& entrant : entrants) {
-    auto& runs = fields.emplace_back();
-    for (const auto& run : entrant.runs) runs.push_back(fields_of(run));
-  }
   std::vector<Difference> differences;
-  for (std::size_t i = 0; i < fields[0][0].size(); ++i) {
-    Difference row{fields[0][0][i].name, {}};
-    for (const auto& runs : fields) row.cells.push_back(cell_of_all(runs, i));
+  const auto add = [&](const std::string& field, const auto& cell_of) {
+    Difference row{field, {}};
+    for (const auto& entrant : entrants) {
+      std::vector<Cell> cells;
+      for (const auto& run : entrant.runs) cells.push_back(cell_of(*run.recipe));
+      row.cells.push_back(cell_of_all(cells, field));
+    }
     if (differ(row.cells)) differences.push_back(std::move(row));
-  }
+  };
+  // It stands first: of optimizers that share few fields it says more than these.
+  add("optimizer", [](const train::Recipe& recipe) { return Cell(short_optimizer(recipe)); });
+  for (const auto& field : train::field_table())
+    add(field.name(), [&](const train::Recipe& recipe) { return recipe_value(field, recipe); });
   return differences;
 }
 

@@ -53,9 +53,11 @@ Spot pixel_of(const Spot& spot, const Frame& frame) {
   return {std::clamp(frame.to_x(spot.x), -far, far), std::clamp(frame.to_y(spot.y), -far, far)};
 }
 
+std::string command_to(char command, const Spot& pixel) {
+  return fmt::format("{}{} {}", command, svg_number(pixel.x), svg_number(pixel.y));
+}
 std::string command_to(char command, const Spot& spot, const Frame& frame) {
-  const auto [x, y] = pixel_of(spot, frame);
-  return fmt::format("{}{} {}", command, svg_number(x), svg_number(y));
+  return command_to(command, pixel_of(spot, frame));
 }
 
 double distance_from_line(const Spot& p, const Spot& a, const Spot& b) {
@@ -99,8 +101,7 @@ std::vector<Spot> simplified(const std::vector<Spot>& points) {
 std::string commands_of(const std::vector<Spot>& pixels) {
   if (pixels.size() < 2) return "";
   std::string commands;
-  for (const auto& [x, y] : simplified(pixels))
-    commands += fmt::format("{}{} {}", commands.empty() ? 'M' : 'L', svg_number(x), svg_number(y));
+  for (const auto& pixel : simplified(pixels)) commands += command_to(commands.empty() ? 'M' : 'L', pixel);
   return commands;
 }
 
@@ -152,8 +153,7 @@ void draw(SvgPage& page, const PictureBlobs& blobs, const Frame& frame) {
   for (std::size_t i = 0; i < blobs.points.size(); ++i) {
     const int size = static_cast<int>(std::lround(std::clamp(blobs.sizes[i], 0.0, 1.0) * kSizes));
     if (size == 0 || !std::isfinite(blobs.points[i].x) || !std::isfinite(blobs.points[i].y)) continue;
-    const auto at = pixel_of(blobs.points[i], frame);
-    of_size[size] += fmt::format("M{} {}h0", svg_number(at.x), svg_number(at.y));
+    of_size[size] += command_to('M', blobs.points[i], frame) + "h0";
   }
   for (const auto& [size, commands] : of_size)
     page.add(fmt::format(R"(<path class="blobs {}" stroke-width="{}" d="{}"><title>{}</title></path>)",
@@ -164,12 +164,11 @@ void draw(SvgPage& page, const PictureBlobs& blobs, const Frame& frame) {
 void draw(SvgPage& page, const PictureMark& mark, const Frame& frame) {
   if (!std::isfinite(mark.at.x) || !std::isfinite(mark.at.y)) return;
   const auto [x, y] = pixel_of(mark.at, frame);
+  const auto there = command_to('M', {x, y});
   if (mark.shape == PictureMark::Shape::ring)
-    page.path("ring plain",
-              fmt::format("M{} {}m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0z", svg_number(x), svg_number(y)));
+    page.path("ring plain", there + "m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0z");
   else
-    page.path("marker plain", fmt::format("M{} {}m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z", svg_number(x),
-                                          svg_number(y)));
+    page.path("marker plain", there + "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z");
   // Where the words are too long for their side of the point, they begin or end at the frame.
   const double width = text_width(mark.text);
   const auto write = [&](double left, double height, double at, const char* anchor) {

@@ -89,6 +89,11 @@ std::string label_among(const std::vector<double>& ticks, double tick) {
   return tick_label(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1);
 }
 
+std::string place_of(const Frame& frame) {
+  return fmt::format(R"(x="{}" y="{}" width="{}" height="{}")", svg_number(frame.left), svg_number(frame.top),
+                     svg_number(frame.width), svg_number(frame.height));
+}
+
 /// About ten below a frame, or as many as their labels leave room for.
 std::vector<double> ticks_with_room(const Frame& frame, bool whole) {
   for (int wanted = 10;; --wanted) {
@@ -277,17 +282,12 @@ void SvgPage::axes(const Frame& frame, const AxisTitles& titles, bool whole_x) {
        fmt::format(" transform=\"rotate(-90 {} {})\"", svg_number(x), svg_number(y)));
 }
 
-void SvgPage::frame(const Frame& frame) {
-  add(fmt::format(R"(<rect class="frame" x="{}" y="{}" width="{}" height="{}"/>)", svg_number(frame.left),
-                  svg_number(frame.top), svg_number(frame.width), svg_number(frame.height)));
-}
+void SvgPage::frame(const Frame& frame) { add(fmt::format(R"(<rect class="frame" {}/>)", place_of(frame))); }
 
 // An inner picture cuts off by itself, and needs no name that another picture on the page could have too.
 void SvgPage::begin_clip(const Frame& frame) {
-  const auto box = fmt::format("{} {} {} {}", svg_number(frame.left), svg_number(frame.top),
-                               svg_number(frame.width), svg_number(frame.height));
-  add(fmt::format(R"(<svg x="{}" y="{}" width="{}" height="{}" viewBox="{}">)", svg_number(frame.left),
-                  svg_number(frame.top), svg_number(frame.width), svg_number(frame.height), box));
+  add(fmt::format(R"(<svg {} viewBox="{} {} {} {}">)", place_of(frame), svg_number(frame.left),
+                  svg_number(frame.top), svg_number(frame.width), svg_number(frame.height)));
 }
 
 void SvgPage::end_clip() { add("</svg>"); }
