@@ -104,24 +104,38 @@ std::pair<Part, Part> held_out(const DataRequest& request, Part all, std::int64_
   return {subset(all, rest), subset(all, chosen)};
 }
 
-std::shared_ptr<const ImageSet> folder_part(const DataRequest& request, const char* name,
-                                            const FolderPart& part, std::size_t classes, std::size_t wanted,
-                                            std::size_t pixels) {
-  const auto count = checked_count(request.name, name, wanted, part.files.size());
-  const auto signed_classes = static_cast<std::int64_t>(classes);
-  return folder_images(subset(part, even_subset(part.labels, signed_classes, count)), signed_classes, pixels);
+std::shared_ptr<const ImageSet> as_set(Images images, std::int64_t /*is known*/, std::size_t pixels) {
+  return in_memory(std::move(images), pixels);
+}
+std::shared_ptr<const ImageSet> as_set(FolderPart part, std::int64_t classes, std::size_t pixels) {
+  return folder_images(std::move(part), classes, pixels);
+}
+
+/// `all` are those to train on, before some are held out.
+template <class Part>
+DataSet open_parts(const DataRequest& request, Part all, Part test, std::int64_t classes,
+                   std::size_t pixels) {
+  const auto some_of = [&](const char* name, Part part, std::size_t wanted) {
+    const auto count = checked_count(request.name, name, wanted, part.labels.size());
+    if (count != 0 && count != part.labels.size())
+      part = subset(part, even_subset(part.labels, classes, count));
+    return as_set(std::move(part), classes, pixels);
+  };
+  auto [train, validation] = held_out(request, std::move(all), classes);
+  return {some_of("training", std::move(train), request.train_images),
+          some_of("test", std::move(test), request.test_images),
+          validation.labels.empty() ? nullptr : as_set(std::move(validation), classes, pixels),
+          Normalization{},
+          {}};
 }
 
 DataSet open_folder(const DataRequest& request, const Folder& folder, std::size_t pixels) {
   refuse_problems(folder);
-  const auto classes = folder.classes.size();
-  const auto [train, validation] =
-      held_out(request, folder.train, static_cast<std::int64_t>(folder.classes.size()));
-  return {folder_part(request, "training", train, classes, request.train_images, pixels),
-          folder_part(request, "test", folder.test, classes, request.test_images, pixels),
-          validation.labels.empty() ? nullptr
-                                    : folder_part(request, "validation", validation, classes, 0, pixels),
-          imagenet_normalization(), folder.classes};
+  auto set = open_parts(request, folder.train, folder.test, static_cast<std::int64_t>(folder.classes.size()),
+                        pixels);
+  set.normalization = imagenet_normalization();
+  set.class_names = folder.classes;
+  return set;
 }
 
 // A folder that is there is not fetched again.
@@ -145,28 +159,10 @@ Images read_cifar(const DataRequest& request, std::int64_t known, const std::vec
   return images;
 }
 
-/// `wanted` of the images; 0: all.
-std::shared_ptr<const ImageSet> some_of(const DataRequest& request, const char* name, Images images,
-                                        std::size_t wanted, std::size_t pixels) {
-  const auto count = checked_count(request.name, name, wanted, images.count);
-  if (count != 0 && count != images.count)
-    images = subset(images, even_subset(images.labels, images.classes, count));
-  return in_memory(std::move(images), pixels);
-}
-
-DataSet open_images(const DataRequest& request, Images all, Images test, std::size_t pixels) {
-  const auto classes = all.classes;
-  auto [train, validation] = held_out(request, std::move(all), classes);
-  return {some_of(request, "training", std::move(train), request.train_images, pixels),
-          some_of(request, "test", std::move(test), request.test_images, pixels),
-          validation.count == 0 ? nullptr : in_memory(std::move(validation), pixels),
-          Normalization{},
-          {}};
-}
-
 DataSet open_cifar(const DataRequest& request, const CifarFiles& files, std::size_t pixels) {
   auto train = read_cifar(request, files.classes, files.train);
-  return open_images(request, std::move(train), read_cifar(request, files.classes, files.test), pixels);
+  return open_parts(request, std::move(train), read_cifar(request, files.classes, files.test), files.classes,
+                    pixels);
 }
 
 // The synthetic sets are data, not part of an experiment's randomness: always the same ones.
@@ -184,7 +180,7 @@ DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::siz
   const auto* const name = held == 0 ? "training" : kBothParts;
   auto train = part(name, false, wanted, set.train_images);
   auto test = part("test", true, request.test_images, set.test_images);
-  return open_images(request, std::move(train), std::move(test), pixels);
+  return open_parts(request, std::move(train), std::move(test), set.classes, pixels);
 }
 
 // ---- Checking.
