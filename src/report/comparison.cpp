@@ -420,7 +420,7 @@ TextTable generalisation(const std::vector<RunSummary>& runs) {
     }
     if (values.size() < kLeast) continue;
     const auto found = base::rank_correlation(values, gaps);
-    table.add({Cell(Value(quantity.key), quantity.title), Cell::count(static_cast<std::int64_t>(gaps.size())),
+    table.add({Cell(Value(quantity.key), quantity.title), Cell::count(gaps.size()),
                Cell::number(found.value, 2), Cell::number(found.low, 2), Cell::number(found.high, 2)});
   }
   if (table.rows.empty())

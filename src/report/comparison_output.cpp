@@ -34,9 +34,7 @@ Cell deviation_cell(const std::vector<double>& values) {
   return spread ? Cell::number(*spread, 4) : Cell();
 }
 
-Cell count_cell(const std::vector<double>& values) {
-  return Cell::count(static_cast<std::int64_t>(values.size()));
-}
+Cell count_cell(const std::vector<double>& values) { return Cell::count(values.size()); }
 
 bool is_zero(const Measure& measure) {
   for (const auto& values : measure.values)

@@ -62,6 +62,12 @@ std::string without_middle(std::string_view text, std::size_t columns) {
   return (head += "…") += text;
 }
 
+std::vector<std::string> lines_within(std::string_view text, std::size_t width) {
+  return wrapped_lines(text, static_cast<double>(width), [](const std::string& line) {
+    return static_cast<double>(base::display_width(line));
+  });
+}
+
 constexpr std::string_view kGap = "  ";
 
 /// Of some columns, side by side.
@@ -106,7 +112,7 @@ std::vector<Texts> with_wrapped(const std::vector<Texts>& lines, std::size_t col
   std::vector<Texts> result;
   for (const auto& texts : lines) {
     auto line = texts;
-    for (auto& part : wrapped_lines(texts[column], width)) {
+    for (auto& part : lines_within(texts[column], width)) {
       line[column] = std::move(part);
       result.push_back(line);
       line.assign(texts.size(), "");
@@ -333,17 +339,11 @@ std::vector<std::string> wrapped_lines(std::string_view text, double width,
   return lines;
 }
 
-std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width) {
-  return wrapped_lines(text, static_cast<double>(width), [](const std::string& line) {
-    return static_cast<double>(base::display_width(line));
-  });
-}
-
 std::string wrapped(std::string_view text, std::size_t width, std::string_view indent) {
   if (width == 0) return std::string(text);
   const auto room = width - std::min(width, base::display_width(indent));
   std::string result;
-  for (const auto& line : wrapped_lines(text, room)) {
+  for (const auto& line : lines_within(text, room)) {
     if (!result.empty()) (result += '\n') += indent;
     result += line;
   }

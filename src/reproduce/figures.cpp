@@ -243,7 +243,7 @@ report::TextTable summary_of(const TableRecipe& table, const std::vector<Group>&
         values_of(curve.runs, [](const auto& run) { return std::optional(run.epochs.back().train_loss); });
     summary.add({full_title_of(table, curve) + (result.finished ? "" : " (unfinished)"),
                  mean_cell(result.best, 2), best_epochs(curve.runs), mean_cell(result.last, 2),
-                 mean_cell(losses, 2), Cell::count(static_cast<std::int64_t>(result.seeds))});
+                 mean_cell(losses, 2), Cell::count(result.seeds)});
   }
   return summary;
 }
@@ -273,7 +273,7 @@ report::TextTable to_points(const Figure& figure, const Groups& curves) {
         if (row.empty())
           row = {Cell(figure.recipe.key),    Cell(table.columns[curve.column].key),
                  Cell(key_of(table, curve)), Cell(name_of(curve.control)),
-                 Cell::count(epoch),         Cell::count(static_cast<std::int64_t>(values.size()))};
+                 Cell::count(epoch),         Cell::count(values.size())};
         row.push_back(finite_number(base::mean(values)));
         row.push_back(finite_number(base::deviation(values)));
       }

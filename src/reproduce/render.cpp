@@ -8,6 +8,7 @@
 
 #include "base/quantities.h"
 #include "base/statistics.h"
+#include "report/comparison.h"
 #include "reproduce/results.h"
 
 namespace sadam::reproduce {
@@ -15,6 +16,7 @@ namespace {
 
 using report::Align;
 using report::Cell;
+using report::RunSummary;
 
 // Controls of a row stand below it.
 std::string row_title(const TableRecipe& table, const Group& group) {
@@ -51,7 +53,6 @@ class Row {
   void add_number(std::string key, const std::optional<double>& value) {
     add(std::move(key), value ? Cell::number(*value, 4) : Cell());
   }
-  void add_count(std::string key, std::int64_t count) { add(std::move(key), Cell::count(count)); }
   void add_truth(std::string key, std::optional<bool> truth) {
     add(std::move(key), truth ? Cell(*truth, *truth ? "true" : "false") : Cell());
   }
@@ -88,7 +89,7 @@ Row row_of(const TableRecipe& table, const Group& group, std::optional<double> t
   row.add("wall_seconds", "wall time", mean_as(result.wall_seconds, base::duration));
   row.add("paper_memory", "paper, MB", number_or_nothing(result.paper_memory));
   row.add("peak_memory", "memory", mean_as(result.peak_memory, size));
-  row.add("seeds", "seeds", Cell::count(static_cast<std::int64_t>(result.seeds)));  // see leave_out_seeds
+  row.add("seeds", "seeds", Cell::count(result.seeds));  // see leave_out_seeds
   return row;
 }
 
@@ -102,10 +103,49 @@ std::string convergence_note(const TableRecipe& table, double target) {
 
 // Where every row has all seeds, the heading can say so. Empties the column then.
 bool leave_out_seeds(report::TextTable& block, std::size_t seeds) {
-  const auto all = Cell::count(static_cast<std::int64_t>(seeds)).value;
+  const auto all = Cell::count(seeds).value;
   if (std::ranges::any_of(block.rows, [&](const auto& row) { return row.back().value != all; })) return false;
   for (auto& row : block.rows) row.back() = {};
   return true;
+}
+
+// What it is compared with, in the order of the rows of the report.
+bool is_compared_with(const TableRecipe& table, const Group& method, const Group& other) {
+  if (other.column != method.column) return false;
+  if (other.control == Control::cosine) return true;
+  if (other.control == Control::none)
+    return other.row != method.row && table.rows[other.row].key == table.baseline;
+  return other.row == method.row;
+}
+
+/// Methods compared seed by seed: runs with one seed start from the same weights and see the same batches.
+/// What each method of a column is above or below the baseline, its own controls and the cosine schedule:
+/// mean differences over the seeds that both have, and their 95 % intervals. Comparisons with fewer than two
+/// common seeds are left out.
+report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,
+                                     std::size_t column) {
+  report::TextTable rows;
+  rows.columns = {{"method", "method", Align::left},
+                  {"less", "less", Align::left},
+                  {"best", "best, points", Align::right},
+                  {"last", "last, points", Align::right},
+                  {"validated", "validated, points", Align::right},
+                  {"seeds", "seeds", Align::right}};
+  for (const auto& method : groups) {
+    if (method.column != column || method.control != Control::none) continue;
+    auto name = table.rows[method.row].title;  // once
+    for (const auto& other : groups) {
+      if (!is_compared_with(table, method, other)) continue;
+      const auto best = report::differences_by_seed(method.runs, other.runs, &RunSummary::best_accuracy);
+      const auto last = report::differences_by_seed(method.runs, other.runs, &RunSummary::last_accuracy);
+      if (best.size() < 2 || last.size() < 2) continue;
+      const auto validated =
+          report::differences_by_seed(method.runs, other.runs, &RunSummary::validated_accuracy);
+      rows.add({Cell(std::exchange(name, "")), Cell(title_of(table, other)), report::difference_cell(best),
+                report::difference_cell(last), report::difference_cell(validated), Cell::count(best.size())});
+    }
+  }
+  return without_empty_columns(rows);
 }
 
 std::vector<Block> blocks_of(const TableRecipe& table, const std::vector<Group>& groups) {
@@ -145,7 +185,7 @@ Row flat_row(const Plan& plan, const Group& group, std::optional<double> target)
   row.add("column", table.columns[group.column].key);
   row.add("method", key_of(table, group));
   row.add("control", name_of(group.control));
-  row.add_count("seeds", static_cast<std::int64_t>(result.seeds));
+  row.add("seeds", Cell::count(result.seeds));
   row.add_truth("finished", result.finished);
   row.add_number("paper_best", result.paper_best);
   row.add_values("best", result.best);
@@ -158,16 +198,15 @@ Row flat_row(const Plan& plan, const Group& group, std::optional<double> target)
                                              : std::nullopt);
   row.add_number("convergence_target", target);
   row.add_values("convergence_seconds", result.convergence_seconds);
-  row.add("converged_seeds",
-          target ? Cell::count(static_cast<std::int64_t>(result.convergence_seconds.size())) : Cell());
+  row.add("converged_seeds", target ? Cell::count(result.convergence_seconds.size()) : Cell());
   row.add_truth("never_converged", target ? std::optional(result.convergence_seconds.empty()) : std::nullopt);
   row.add_number("paper_wall_seconds", result.paper_wall_seconds);
   row.add_values("wall_seconds", result.wall_seconds);
   row.add_number("paper_memory_mb", result.paper_memory);
   row.add_mean("peak_memory", result.peak_memory);
-  row.add_count("skipped_steps", sum_over(group, &train::StepCounts::skipped));
-  row.add_count("non_finite_probes", sum_over(group, &train::StepCounts::non_finite_probes));
-  row.add_count("steps_within_noise", sum_over(group, &train::StepCounts::within_noise));
+  row.add("skipped_steps", Cell::count(sum_over(group, &train::StepCounts::skipped)));
+  row.add("non_finite_probes", Cell::count(sum_over(group, &train::StepCounts::non_finite_probes)));
+  row.add("steps_within_noise", Cell::count(sum_over(group, &train::StepCounts::within_noise)));
   return row;
 }
 

@@ -15,14 +15,12 @@
 
 #include "base/quantities.h"
 #include "base/statistics.h"
-#include "report/comparison.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/short_name.h"
 
 namespace sadam::reproduce {
 namespace {
 
-using report::Align;
 using report::Cell;
 using report::RunSummary;
 using Run = const RunSummary&;
@@ -42,15 +40,6 @@ bool paper_has_star(const TableRecipe& table, const TableRow& row, const std::st
   return row.paper.contains(column) && !row.paper_seconds.contains(column) && !row.paper_seconds.empty() &&
          std::ranges::any_of(table.rows,
                              [&](const TableRow& other) { return other.paper_seconds.contains(column); });
-}
-
-// What it is compared with, in the order of the rows of the report.
-bool is_compared_with(const TableRecipe& table, const Group& method, const Group& other) {
-  if (other.column != method.column) return false;
-  if (other.control == Control::cosine) return true;
-  if (other.control == Control::none)
-    return other.row != method.row && table.rows[other.row].key == table.baseline;
-  return other.row == method.row;
 }
 
 /// Without an epoch if the run is not there.
@@ -250,33 +239,6 @@ Result result_of(const TableRecipe& table, const Group& group, std::optional<dou
 
 Cell mean_cell(const std::vector<double>& values, int digits) {
   return values.empty() ? Cell() : Cell(base::mean(values), base::with_deviation(values, digits));
-}
-
-report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,
-                                     std::size_t column) {
-  report::TextTable rows;
-  rows.columns = {{"method", "method", Align::left},
-                  {"less", "less", Align::left},
-                  {"best", "best, points", Align::right},
-                  {"last", "last, points", Align::right},
-                  {"validated", "validated, points", Align::right},
-                  {"seeds", "seeds", Align::right}};
-  for (const auto& method : groups) {
-    if (method.column != column || method.control != Control::none) continue;
-    auto name = table.rows[method.row].title;  // once
-    for (const auto& other : groups) {
-      if (!is_compared_with(table, method, other)) continue;
-      const auto best = report::differences_by_seed(method.runs, other.runs, &RunSummary::best_accuracy);
-      const auto last = report::differences_by_seed(method.runs, other.runs, &RunSummary::last_accuracy);
-      if (best.size() < 2 || last.size() < 2) continue;
-      const auto validated =
-          report::differences_by_seed(method.runs, other.runs, &RunSummary::validated_accuracy);
-      rows.add({Cell(std::exchange(name, "")), Cell(title_of(table, other)), report::difference_cell(best),
-                report::difference_cell(last), report::difference_cell(validated),
-                Cell::count(static_cast<std::int64_t>(best.size()))});
-    }
-  }
-  return without_empty_columns(rows);
 }
 
 }  // namespace sadam::reproduce
