@@ -19,6 +19,16 @@ namespace sadam::base {
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
 
+/// What `read` returns; an Error of it begins with the path.
+template <class Read>
+auto naming(const std::filesystem::path& path, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(path.string() + ": " + error.what());
+  }
+}
+
 /// Writes a file that is there whole or not at all, also after a crash: to a temporary name beside it,
 /// synced, renamed, the folder synced. If anything fails, an earlier file of that name is untouched, the
 /// temporary one is removed, and the Error names the file and the reason.

@@ -156,6 +156,8 @@ Glyph first_glyph(std::string_view text) {
     if ((byte(i) & 0xc0U) != 0x80U) return {};
     code = (code << 6U) | (byte(i) & 0x3fU);
   }
+  const bool too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  if (too_long || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return {};
   return {length, columns_of(code)};
 }
 

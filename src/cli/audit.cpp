@@ -11,7 +11,7 @@
 #include "base/usage_error.h"
 #include "cli/arguments.h"
 #include "lab/audit.h"
-#include "report/picture_file.h"
+#include "report/picture.h"
 #include "report/text_table.h"
 
 namespace sadam::cli {

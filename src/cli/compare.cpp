@@ -12,7 +12,7 @@
 #include "base/usage_error.h"
 #include "cli/arguments.h"
 #include "report/comparison.h"
-#include "report/picture_file.h"
+#include "report/picture.h"
 #include "report/recipe_values.h"
 #include "report/run_summary.h"
 #include "train/record/run_folder.h"

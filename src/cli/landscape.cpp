@@ -6,7 +6,7 @@
 #include "base/usage_error.h"
 #include "cli/arguments.h"
 #include "lab/landscape_picture.h"
-#include "report/picture_file.h"
+#include "report/picture.h"
 #include "report/text_table.h"
 
 namespace sadam::cli {

@@ -17,7 +17,7 @@
 #include "page/page.h"
 #include "page/shelf.h"
 #include "report/comparison.h"
-#include "report/picture_file.h"
+#include "report/picture.h"
 #include "report/run_summary.h"
 #include "reproduce/figures.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/usage_error.h"
 #include "cli/reproduce.h"
-#include "report/runs_csv.h"
+#include "report/run_list.h"
 #include "reproduce/execute.h"
 #include "reproduce/plan.h"
 #include "reproduce/render.h"

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/usage_error.h"
 #include "cli/reproduce.h"
-#include "report/picture_file.h"
+#include "report/picture.h"
 #include "reproduce/figures.h"
 #include "reproduce/landscape_figures.h"
 #include "reproduce/results.h"

@@ -49,15 +49,12 @@ Images read_cifar_files(const std::vector<std::string>& paths, std::int64_t clas
   auto all = empty_images(classes);
   for (const auto& path : paths) {
     const auto bytes = base::read_file(path);
-    try {
-      const auto part =
-          read_cifar({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, classes);
-      all.count += part.count;
-      all.pixels.insert(all.pixels.end(), part.pixels.begin(), part.pixels.end());
-      all.labels.insert(all.labels.end(), part.labels.begin(), part.labels.end());
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}", path, error.what()));
-    }
+    const auto part = base::naming(path, [&] {
+      return read_cifar({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, classes);
+    });
+    all.count += part.count;
+    all.pixels.insert(all.pixels.end(), part.pixels.begin(), part.pixels.end());
+    all.labels.insert(all.labels.end(), part.labels.begin(), part.labels.end());
   }
   return all;
 }

@@ -100,28 +100,42 @@ std::pair<Part, Part> held_out(const DataRequest& request, Part all, std::int64_
   const auto chosen = even_subset(all.labels, classes, count);
   std::vector<std::size_t> rest;
   for (std::size_t i = 0; i < all.labels.size(); ++i)
-    if (!std::binary_search(chosen.begin(), chosen.end(), i)) rest.push_back(i);
+    if (!std::ranges::binary_search(chosen, i)) rest.push_back(i);
   return {subset(all, rest), subset(all, chosen)};
 }
 
-std::shared_ptr<const ImageSet> folder_part(const DataRequest& request, const char* name,
-                                            const FolderPart& part, std::size_t classes, std::size_t wanted,
-                                            std::size_t pixels) {
-  const auto count = checked_count(request.name, name, wanted, part.files.size());
-  const auto signed_classes = static_cast<std::int64_t>(classes);
-  return folder_images(subset(part, even_subset(part.labels, signed_classes, count)), signed_classes, pixels);
+std::shared_ptr<const ImageSet> as_set(Images images, std::int64_t /*is known*/, std::size_t pixels) {
+  return in_memory(std::move(images), pixels);
+}
+std::shared_ptr<const ImageSet> as_set(FolderPart part, std::int64_t classes, std::size_t pixels) {
+  return folder_images(std::move(part), classes, pixels);
+}
+
+/// `all` are those to train on, before some are held out.
+template <class Part>
+DataSet open_parts(const DataRequest& request, Part all, Part test, std::int64_t classes,
+                   std::size_t pixels) {
+  const auto some_of = [&](const char* name, Part part, std::size_t wanted) {
+    const auto count = checked_count(request.name, name, wanted, part.labels.size());
+    if (count != 0 && count != part.labels.size())
+      part = subset(part, even_subset(part.labels, classes, count));
+    return as_set(std::move(part), classes, pixels);
+  };
+  auto [train, validation] = held_out(request, std::move(all), classes);
+  return {some_of("training", std::move(train), request.train_images),
+          some_of("test", std::move(test), request.test_images),
+          validation.labels.empty() ? nullptr : as_set(std::move(validation), classes, pixels),
+          Normalization{},
+          {}};
 }
 
 DataSet open_folder(const DataRequest& request, const Folder& folder, std::size_t pixels) {
   refuse_problems(folder);
-  const auto classes = folder.classes.size();
-  const auto [train, validation] =
-      held_out(request, folder.train, static_cast<std::int64_t>(folder.classes.size()));
-  return {folder_part(request, "training", train, classes, request.train_images, pixels),
-          folder_part(request, "test", folder.test, classes, request.test_images, pixels),
-          validation.labels.empty() ? nullptr
-                                    : folder_part(request, "validation", validation, classes, 0, pixels),
-          imagenet_normalization(), folder.classes};
+  auto set = open_parts(request, folder.train, folder.test, static_cast<std::int64_t>(folder.classes.size()),
+                        pixels);
+  set.normalization = imagenet_normalization();
+  set.class_names = folder.classes;
+  return set;
 }
 
 // A folder that is there is not fetched again.
@@ -145,28 +159,10 @@ Images read_cifar(const DataRequest& request, std::int64_t known, const std::vec
   return images;
 }
 
-/// `wanted` of the images; 0: all.
-std::shared_ptr<const ImageSet> some_of(const DataRequest& request, const char* name, Images images,
-                                        std::size_t wanted, std::size_t pixels) {
-  const auto count = checked_count(request.name, name, wanted, images.count);
-  if (count != 0 && count != images.count)
-    images = subset(images, even_subset(images.labels, images.classes, count));
-  return in_memory(std::move(images), pixels);
-}
-
-DataSet open_images(const DataRequest& request, Images all, Images test, std::size_t pixels) {
-  const auto classes = all.classes;
-  auto [train, validation] = held_out(request, std::move(all), classes);
-  return {some_of(request, "training", std::move(train), request.train_images, pixels),
-          some_of(request, "test", std::move(test), request.test_images, pixels),
-          validation.count == 0 ? nullptr : in_memory(std::move(validation), pixels),
-          Normalization{},
-          {}};
-}
-
 DataSet open_cifar(const DataRequest& request, const CifarFiles& files, std::size_t pixels) {
   auto train = read_cifar(request, files.classes, files.train);
-  return open_images(request, std::move(train), read_cifar(request, files.classes, files.test), pixels);
+  return open_parts(request, std::move(train), read_cifar(request, files.classes, files.test), files.classes,
+                    pixels);
 }
 
 // The synthetic sets are data, not part of an experiment's randomness: always the same ones.
@@ -184,29 +180,16 @@ DataSet open_synthetic(const DataRequest& request, const KnownSet& set, std::siz
   const auto* const name = held == 0 ? "training" : kBothParts;
   auto train = part(name, false, wanted, set.train_images);
   auto test = part("test", true, request.test_images, set.test_images);
-  return open_images(request, std::move(train), std::move(test), pixels);
+  return open_parts(request, std::move(train), std::move(test), set.classes, pixels);
 }
 
 // ---- Checking.
 
-// What is counted of a part while it is read.
-struct PartCount {
-  const char* name;  // for people
-  std::vector<std::size_t> images;
-
-  std::size_t all() const {
-    std::size_t sum = 0;
-    for (const auto count : images) sum += count;
-    return sum;
-  }
-};
-
-struct SetCount {
-  explicit SetCount(std::size_t classes)
-      : train{"training", std::vector<std::size_t>(classes)},
-        test{"test", std::vector<std::size_t>(classes)} {}
-  PartCount train;
-  PartCount test;
+// The class of every image that is there.
+struct Labels {
+  std::size_t classes = 0;
+  std::vector<std::int64_t> train = {};
+  std::vector<std::int64_t> test = {};
 };
 
 // Runs work(0) … work(total − 1), each once, on all cores and on this thread, which alone reports progress.
@@ -253,54 +236,50 @@ void decode_all(const Folder& folder, const CheckProgress& progress, std::vector
     const std::lock_guard lock(mutex);
     found.emplace_back(i, std::move(problem));
   });
-  std::sort(found.begin(), found.end());  // the order of the files, whoever was first
+  std::ranges::sort(found);  // the order of the files, whoever was first
   for (auto& each : found) problems.push_back(std::move(each.second));
 }
 
-void count_labels(const std::vector<std::int64_t>& labels, PartCount& count) {
-  for (const auto label : labels) ++count.images[static_cast<std::size_t>(label)];
-}
-
-SetCount check_folder(const Folder& folder, const CheckProgress& progress,
-                      std::vector<std::string>& problems) {
-  SetCount count(folder.classes.size());
+Labels check_folder(const Folder& folder, const CheckProgress& progress, std::vector<std::string>& problems) {
   problems.insert(problems.end(), folder.problems.begin(), folder.problems.end());
-  count_labels(folder.train.labels, count.train);
-  count_labels(folder.test.labels, count.test);
   decode_all(folder, progress, problems);
-  return count;
+  return {folder.classes.size(), folder.train.labels, folder.test.labels};
 }
 
-SetCount check_cifar(const CifarFiles& files, const CheckProgress& progress,
-                     std::vector<std::string>& problems) {
-  SetCount count(static_cast<std::size_t>(files.classes));
+Labels check_cifar(const CifarFiles& files, const CheckProgress& progress,
+                   std::vector<std::string>& problems) {
+  Labels all{static_cast<std::size_t>(files.classes)};
   std::size_t done = 0;
-  const auto read = [&](const std::vector<std::string>& paths, PartCount& part) {
+  const auto read = [&](const std::vector<std::string>& paths, std::vector<std::int64_t>& labels) {
     for (const auto& path : paths) {
       try {
-        count_labels(read_cifar_files({path}, files.classes).labels, part);
+        const auto more = read_cifar_files({path}, files.classes).labels;
+        labels.insert(labels.end(), more.begin(), more.end());
       } catch (const Error& error) {
         problems.emplace_back(error.what());
       }
       if (progress) progress(++done, files.train.size() + files.test.size());
     }
   };
-  read(files.train, count.train);
-  read(files.test, count.test);
-  return count;
+  read(files.train, all.train);
+  read(files.test, all.test);
+  return all;
 }
 
 // Compares with the official numbers: class by class where all classes have the same.
-void compare(const KnownSet& set, const PartCount& part, std::size_t official,
-             const std::vector<std::string>& classes, std::vector<std::string>& problems) {
+void compare(const KnownSet& set, const char* part, const std::vector<std::int64_t>& labels,
+             std::size_t official, const std::vector<std::string>& classes,
+             std::vector<std::string>& problems) {
   const auto report = [&](const std::string& whose, std::size_t there, std::size_t expected) {
     if (there != expected)
       problems.push_back(fmt::format("{} has {} in the {} part, and the official {} has {}.", whose,
-                                     base::counted(there, "image"), part.name, set.name, expected));
+                                     base::counted(there, "image"), part, set.name, expected));
   };
-  if (!set.even) return report(set.name, part.all(), official);
-  for (std::size_t i = 0; i < part.images.size(); ++i)
-    report(fmt::format("class {}", classes.empty() ? fmt::format("{}", i) : classes[i]), part.images[i],
+  if (!set.even) return report(set.name, labels.size(), official);
+  const auto count = classes.empty() ? static_cast<std::size_t>(set.classes) : classes.size();
+  for (std::size_t i = 0; i < count; ++i)
+    report(fmt::format("class {}", classes.empty() ? fmt::format("{}", i) : classes[i]),
+           static_cast<std::size_t>(std::ranges::count(labels, static_cast<std::int64_t>(i))),
            official / static_cast<std::size_t>(set.classes));
 }
 
@@ -317,14 +296,14 @@ std::optional<std::size_t> common_pixels(const std::string& name) {
   return common;
 }
 
-CheckReport report_of(const std::string& name, const SetCount& count, std::vector<std::string> problems) {
-  const auto classes = count.train.images.size();
+CheckReport report_of(const std::string& name, const Labels& labels, std::vector<std::string> problems) {
   const auto outcome = problems.empty() ? std::string("all is well")
                                         : fmt::format("{} found", base::counted(problems.size(), "problem"));
-  return {fmt::format("{}: {} and {} of {} {}: {}.", name, base::counted(count.train.all(), "training image"),
-                      base::counted(count.test.all(), "test image"), classes,
-                      classes == 1 ? "class" : "classes", outcome),
-          std::move(problems)};
+  return {
+      fmt::format("{}: {} and {} of {} {}: {}.", name, base::counted(labels.train.size(), "training image"),
+                  base::counted(labels.test.size(), "test image"), labels.classes,
+                  labels.classes == 1 ? "class" : "classes", outcome),
+      std::move(problems)};
 }
 
 }  // namespace
@@ -352,20 +331,20 @@ CheckReport check_data_set(const std::string& name, const std::filesystem::path&
     return {fmt::format("{} is made by the program: there is nothing to check.", name), {}};
   std::vector<std::string> problems;
   std::vector<std::string> classes;
-  const auto count =
+  const auto labels =
       std::visit(ForEach{[&](const CifarFiles& files) { return check_cifar(files, progress, problems); },
                          [&](const Folder& folder) {
                            classes = folder.classes;
                            return check_folder(folder, progress, problems);
                          },
-                         [](const KnownSet& set) { return SetCount(static_cast<std::size_t>(set.classes)); }},
+                         [](const KnownSet& /*made by the program*/) { return Labels(); }},
                  content);
   if (!path_in_name(name)) {
     const auto& set = known_set(name);
-    compare(set, count.train, set.train_images, classes, problems);
-    compare(set, count.test, set.test_images, classes, problems);
+    compare(set, "training", labels.train, set.train_images, classes, problems);
+    compare(set, "test", labels.test, set.test_images, classes, problems);
   }
-  return report_of(name, count, std::move(problems));
+  return report_of(name, labels, std::move(problems));
 }
 
 }  // namespace sadam::data

@@ -17,8 +17,7 @@ namespace {
 
 bool is_clutter(const std::string& name) {
   constexpr std::array<const char*, 3> kLeftBehind = {"Thumbs.db", "desktop.ini", "Icon\r"};
-  return name.starts_with('.') ||
-         std::find(kLeftBehind.begin(), kLeftBehind.end(), name) != kLeftBehind.end();
+  return name.starts_with('.') || std::ranges::find(kLeftBehind, name) != kLeftBehind.end();
 }
 
 /// What lies in a folder, sorted by byte values, without hidden files and what desktops leave behind. A
@@ -38,8 +37,8 @@ FolderContent content_of(const std::filesystem::path& folder) {
   } catch (const std::filesystem::filesystem_error& error) {
     throw Error(fmt::format("cannot list the folder {}: {}.", folder.string(), error.code().message()));
   }
-  std::sort(content.folders.begin(), content.folders.end());
-  std::sort(content.files.begin(), content.files.end());
+  std::ranges::sort(content.folders);
+  std::ranges::sort(content.files);
   return content;
 }
 
@@ -96,7 +95,7 @@ FolderPart list_classes(const std::filesystem::path& part, const std::vector<std
                         const std::vector<std::string>& classes, std::vector<std::string>& problems) {
   FolderPart list{part, {}, {}};
   for (const auto& name : present) {
-    const auto position = std::lower_bound(classes.begin(), classes.end(), name);
+    const auto position = std::ranges::lower_bound(classes, name);
     if (position == classes.end() || *position != name) continue;  // said to be amiss by the caller
     add_class(list, name, position - classes.begin(), problems);
   }
@@ -122,26 +121,22 @@ Error bad_line(std::size_t number, std::string_view reason) {
 
 // The names end up in paths, which must not lead elsewhere.
 bool is_plain_name(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." &&
-         std::none_of(name.begin(), name.end(),
-                      [](unsigned char c) { return c == '/' || c == '\\' || c < ' ' || c == 0x7f; });
+  return !name.empty() && name != "." && name != ".." && std::ranges::none_of(name, [](unsigned char c) {
+    return c == '/' || c == '\\' || c < ' ' || c == 0x7f;
+  });
 }
 
-// What `read` makes of a text file, whose name goes before the sentence of an Error.
+// What `read` makes of a text file.
 template <class Read>
 auto read_list(const std::filesystem::path& path, Read read) {
   const auto text = base::read_text(path);
-  try {
-    return read(text);
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", path.string(), error.what()));
-  }
+  return base::naming(path, [&] { return read(text); });
 }
 
 FolderPart list_tiny_train(const std::filesystem::path& train, Folder& list) {
   FolderPart part{train, {}, {}};
   for (const auto& name : content_of(train).folders)
-    if (!std::binary_search(list.classes.begin(), list.classes.end(), name))
+    if (!std::ranges::binary_search(list.classes, name))
       list.problems.push_back(
           fmt::format("{} is no class of wnids.txt: move it elsewhere.", (train / name).string()));
   for (std::size_t label = 0; label < list.classes.size(); ++label) {
@@ -161,8 +156,7 @@ FolderPart list_tiny_val(const std::filesystem::path& val, Folder& list) {
   FolderPart part{val / "images", {}, {}};
   const auto lines = val / "val_annotations.txt";
   auto annotations = read_list(lines, read_annotations);
-  std::sort(annotations.begin(), annotations.end(),
-            [](const Annotation& a, const Annotation& b) { return a.file < b.file; });
+  std::ranges::sort(annotations, {}, &Annotation::file);
   const auto files = pictures_in(part.folder, list.problems);
   auto file = files.begin();
   const auto report_unlisted = [&](const std::string& name) {
@@ -180,7 +174,7 @@ FolderPart list_tiny_val(const std::filesystem::path& val, Folder& list) {
       continue;
     }
     ++file;
-    const auto position = std::lower_bound(list.classes.begin(), list.classes.end(), annotation.class_name);
+    const auto position = std::ranges::lower_bound(list.classes, annotation.class_name);
     if (position == list.classes.end() || *position != annotation.class_name) {
       report(fmt::format("the class {}, which wnids.txt lacks", annotation.class_name));
       continue;
@@ -251,7 +245,7 @@ std::vector<std::string> read_class_names(std::string_view text) {
     if (!seen.insert(line).second) throw bad_line(number, "names a class a second time");
     names.emplace_back(line);
   });
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

@@ -151,7 +151,7 @@ std::vector<std::size_t> even_subset(std::span<const std::int64_t> labels, std::
     return round[a] != round[b] ? round[a] < round[b] : labels[a] < labels[b];
   });
   all.erase(end, all.end());
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   return all;
 }
 

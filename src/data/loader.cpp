@@ -80,7 +80,7 @@ class Loader::Workers {
     make_room(batch);  // it takes the place of the one that is handed out
     std::unique_lock lock(mutex_);
     auto& slot = slot_of(next_batch_);
-    wait_for(lock, slot);
+    for_caller_.wait(lock, [&] { return slot.missing == 0; });
     // A batch that could not be made stays where it is: whoever asks again is told again, and nothing is
     // skipped.
     if (slot.error) std::rethrow_exception(slot.error);
@@ -123,10 +123,6 @@ class Loader::Workers {
     slot.missing = images_in(batch);
     slot.error = nullptr;
     slot.error_image = std::numeric_limits<std::size_t>::max();
-  }
-
-  void wait_for(std::unique_lock<std::mutex>& lock, const Slot& slot) {
-    for_caller_.wait(lock, [&] { return slot.missing == 0; });
   }
 
   bool work_to_do() const {

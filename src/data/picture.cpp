@@ -34,19 +34,15 @@ Picture decode_picture(std::span<const std::byte> bytes, Read what) {
 
 Picture decode_picture_file(const std::filesystem::path& path, Read what) {
   const auto bytes = base::read_file(path);
-  try {
-    return decode_picture(bytes, what);
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", path.string(), error.what()));
-  }
+  return base::naming(path, [&] { return decode_picture(bytes, what); });
 }
 
 bool is_named_picture(std::string_view name) {
   constexpr std::array kExtensions = {".jpg", ".jpeg", ".png"};
   auto extension = std::filesystem::path(name).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::find(kExtensions, extension) != kExtensions.end();
 }
 
 }  // namespace sadam::data

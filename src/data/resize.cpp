@@ -63,13 +63,14 @@ void Resizer::resize_columns(const std::uint8_t* in, std::uint8_t* out) const {
   }
 }
 
-void Resizer::operator()(const std::uint8_t* in, std::uint8_t* out, std::size_t planes) const {
+void Resizer::operator()(const std::uint8_t* in, std::uint8_t* out) const {
+  constexpr std::size_t kPlanes = 3;
   if (from_ == to_) {
-    std::copy_n(in, planes * from_.width * from_.height, out);
+    std::copy_n(in, kPlanes * from_.width * from_.height, out);
     return;
   }
   std::vector<std::uint8_t> between(to_.width * from_.height);
-  for (std::size_t plane = 0; plane < planes; ++plane) {
+  for (std::size_t plane = 0; plane < kPlanes; ++plane) {
     std::size_t y = 0;
     for (; y + 4 <= from_.height; y += 4)
       resize_rows<4>(in + y * from_.width, between.data() + y * to_.width);

@@ -35,8 +35,8 @@ class Resizer {
   /// No side may be 0.
   Resizer(Size from, Size to);
 
-  /// `in` and `out` are `planes` planes of the two sizes, row by row; they do not overlap. From any thread.
-  void operator()(const std::uint8_t* in, std::uint8_t* out, std::size_t planes = 3) const;
+  /// `in` and `out` are three planes of the two sizes, row by row; they do not overlap. From any thread.
+  void operator()(const std::uint8_t* in, std::uint8_t* out) const;
 
   /// Along one axis: pixel i of the output is a weighted mean of inputs first[i], first[i]+1, ...
   struct Axis {

@@ -14,7 +14,7 @@
 #include "page/buckets.h"
 #include "report/run_summary.h"
 #include "report/text_table.h"
-#include "train/record/event_tail.h"
+#include "train/record/events.h"
 #include "train/record/run_folder.h"
 
 namespace sadam::page {

@@ -12,7 +12,7 @@
 #include "base/quantities.h"
 #include "report/comparison.h"
 #include "report/recipe_values.h"
-#include "report/runs_csv.h"
+#include "report/run_list.h"
 
 namespace sadam::page {
 namespace {

@@ -72,9 +72,9 @@ std::string complaint_on_seeds(const std::vector<RunSummary>& runs) {
   return "";
 }
 
-bool all_differ(const std::vector<Entrant>& entrants) {
+bool all_differ(const std::vector<Entrant>& entrants, std::string Entrant::*text) {
   std::set<std::string> names;
-  for (const auto& entrant : entrants) names.insert(entrant.name);
+  for (const auto& entrant : entrants) names.insert(entrant.*text);
   return names.size() == entrants.size() && names.count("") == 0;
 }
 
@@ -105,7 +105,7 @@ std::vector<Entrant> groups_with(const std::vector<RunSummary>& runs, const Key&
   std::vector<Entrant> groups;
   for (const auto& run : runs) {
     auto key = key_of(run.recipe.value());
-    const auto at = static_cast<std::size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
+    const auto at = static_cast<std::size_t>(std::ranges::find(keys, key) - keys.begin());
     if (at == keys.size()) {
       keys.push_back(std::move(key));
       groups.emplace_back();
@@ -118,8 +118,8 @@ std::vector<Entrant> groups_with(const std::vector<RunSummary>& runs, const Key&
 std::vector<Entrant> group_by_seed(const std::vector<RunSummary>& runs) {
   auto groups =
       groups_with(runs, [](const train::Recipe& recipe) { return without_machine(without_seed(recipe)); });
-  if (!std::all_of(groups.begin(), groups.end(),
-                   [](const Entrant& group) { return complaint_on_seeds(group.runs).empty(); }))
+  if (!std::ranges::all_of(groups,
+                           [](const Entrant& group) { return complaint_on_seeds(group.runs).empty(); }))
     groups = groups_with(runs, without_seed);
   for (auto& group : groups) {
     if (const auto sentence = complaint_on_seeds(group.runs); !sentence.empty()) throw UsageError(sentence);
@@ -127,32 +127,20 @@ std::vector<Entrant> group_by_seed(const std::vector<RunSummary>& runs) {
     for (const auto& run : group.runs) names.push_back(run.name);
     group.name = common_name(names);
   }
-  if (all_differ(groups)) return groups;
+  if (all_differ(groups, &Entrant::name)) return groups;
   for (auto& group : groups) group.name = short_optimizer(*group.runs.front().recipe);
-  if (all_differ(groups)) return groups;
+  if (all_differ(groups, &Entrant::name)) return groups;
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i].name += fmt::format(" #{}", i + 1);
   return groups;
 }
 
-using Fields = std::vector<RecipeValue>;
-
-/// The optimizer in short stands first: for optimizers that share few fields it says more than these.
-Fields fields_of(const RunSummary& run) {
-  Fields fields = {{"optimizer", Cell(short_optimizer(*run.recipe))}};
-  for (auto& value : recipe_values(*run.recipe)) fields.push_back(std::move(value));
-  return fields;
-}
-
-/// What the runs of one entrant have at one place: their value, or all of them in a row.
-Cell cell_of_all(const std::vector<Fields>& runs, std::size_t index) {
+/// What the runs of one entrant have: their value, or all of them in a row.
+Cell cell_of_all(const std::vector<Cell>& cells, const std::string& field) {
   std::vector<std::string> texts;
-  for (const auto& fields : runs) {
-    const auto& text = fields[index].cell.text;
-    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
-  }
-  if (texts.size() == 1) return runs.front()[index].cell;
-  if (runs.front()[index].name == "control.run") return "one for each seed";
-  return fmt::format("{}", fmt::join(texts, ", "));
+  for (const auto& cell : cells)
+    if (std::ranges::find(texts, cell.text) == texts.end()) texts.push_back(cell.text);
+  if (texts.size() == 1) return cells.front();
+  return field == "control.run" ? "one for each seed" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
 /// A field that decides nothing for some is no difference by itself: that they are not alike is said by the
@@ -165,17 +153,20 @@ bool differ(const std::vector<Cell>& cells) {
 }
 
 std::vector<Difference> differences_between(const std::vector<Entrant>& entrants) {
-  std::vector<std::vector<Fields>> fields;
-  for (const auto& entrant : entrants) {
-    auto& runs = fields.emplace_back();
-    for (const auto& run : entrant.runs) runs.push_back(fields_of(run));
-  }
   std::vector<Difference> differences;
-  for (std::size_t i = 0; i < fields[0][0].size(); ++i) {
-    Difference row{fields[0][0][i].name, {}};
-    for (const auto& runs : fields) row.cells.push_back(cell_of_all(runs, i));
+  const auto add = [&](const std::string& field, const auto& cell_of) {
+    Difference row{field, {}};
+    for (const auto& entrant : entrants) {
+      std::vector<Cell> cells;
+      for (const auto& run : entrant.runs) cells.push_back(cell_of(*run.recipe));
+      row.cells.push_back(cell_of_all(cells, field));
+    }
     if (differ(row.cells)) differences.push_back(std::move(row));
-  }
+  };
+  // It stands first: of optimizers that share few fields it says more than these.
+  add("optimizer", [](const train::Recipe& recipe) { return Cell(short_optimizer(recipe)); });
+  for (const auto& field : train::field_table())
+    add(field.name(), [&](const train::Recipe& recipe) { return recipe_value(field, recipe); });
   return differences;
 }
 
@@ -192,9 +183,7 @@ void add_labels(std::vector<Entrant>& entrants, const std::vector<Difference>& d
     }
     entrants[i].label = fmt::format("{}", fmt::join(parts, " "));
   }
-  std::set<std::string> labels;
-  for (const auto& entrant : entrants) labels.insert(entrant.label);
-  if (labels.size() == entrants.size() && labels.count("") == 0) return;
+  if (all_differ(entrants, &Entrant::label)) return;
   for (auto& entrant : entrants) entrant.label = entrant.name;
 }
 
@@ -203,8 +192,7 @@ std::size_t baseline_named(const std::vector<Entrant>& entrants, const std::stri
   for (std::size_t i = 0; i < entrants.size(); ++i) {
     const auto& entrant = entrants[i];
     if (name == entrant.name || name == entrant.label ||
-        std::any_of(entrant.runs.begin(), entrant.runs.end(),
-                    [&](const RunSummary& run) { return run.name == name; }))
+        std::ranges::count(entrant.runs, name, &RunSummary::name) > 0)
       return i;
     names.push_back(entrant.label);
   }
@@ -220,23 +208,28 @@ std::string whole_or_not(double value) { return base::decimal(value, value == st
 
 template <typename Take>
 Measure measure(std::string key, std::string title, std::function<std::string(double)> format,
-                const std::vector<Entrant>& entrants, const Take& take) {
-  Measure result{std::move(key), std::move(title), std::move(format), {}, false};
-  for (const auto& entrant : entrants) {
-    result.values.push_back(values_of(entrant.runs, take));
-  }
+                const std::vector<Entrant>& entrants, const Take& take, bool only_if_any = false) {
+  Measure result{std::move(key), std::move(title), std::move(format), {}, only_if_any};
+  for (const auto& entrant : entrants) result.values.push_back(values_of(entrant.runs, take));
   return result;
 }
 
 std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
   using Run = const RunSummary&;
+  constexpr bool kIfAny = true;
   const auto size = [](double bytes) { return base::memory(std::llround(bytes)); };
   const auto milliseconds = [](double seconds) {
     return fmt::format("{} ms", base::decimal(1000 * seconds, 1));
   };
   const auto row = [&](const char* key, const char* title, std::function<std::string(double)> format,
-                       const auto& take) { return measure(key, title, std::move(format), entrants, take); };
-  std::vector<Measure> results = {
+                       const auto& take, bool only_if_any = false) {
+    return measure(key, title, std::move(format), entrants, take, only_if_any);
+  };
+  const auto count = [&](const char* key, const char* title, std::int64_t train::StepCounts::*field) {
+    return row(
+        key, title, whole_or_not, [=](Run run) { return std::optional(run.counts.*field); }, kIfAny);
+  };
+  return {
       row("best", "best accuracy, %", digits(2), [](Run run) { return base::percent(run.best_accuracy); }),
       row("last", "last accuracy, %", digits(2), [](Run run) { return base::percent(run.last_accuracy); }),
       row("best_epoch", "epoch of the best", whole_or_not, &RunSummary::best_epoch),
@@ -248,42 +241,29 @@ std::vector<Measure> results_of(const std::vector<Entrant>& entrants) {
       row("evaluate_time", "evaluation time", base::duration, &RunSummary::evaluate_seconds),
       row("memory", "peak memory", size, &RunSummary::peak_memory),
       row("epochs", "epochs done", whole_or_not, [](Run run) { return std::optional(run.epochs_done); }),
+      row("chatter", "chatter, last epoch", digits(3), &RunSummary::chatter, kIfAny),
+      row("flips", "signs flipped, last epoch", digits(3), &RunSummary::flips, kIfAny),
+      row(
+          "regimes", "changes of ρ's level", whole_or_not,
+          [](Run run) { return std::optional(run.regime_changes); }, kIfAny),
+      count("skipped", "steps skipped", &train::StepCounts::skipped),
+      count("non_finite_probes", "probes not finite", &train::StepCounts::non_finite_probes),
+      count("within_noise", "steps probed within rounding", &train::StepCounts::within_noise),
   };
-  const auto watched = [&](const char* key, const char* title, std::optional<double> RunSummary::*field) {
-    results.push_back(row(key, title, digits(3), field));
-    results.back().only_if_any = true;
-  };
-  watched("chatter", "chatter, last epoch", &RunSummary::chatter);
-  watched("flips", "signs flipped, last epoch", &RunSummary::flips);
-  results.push_back(row("regimes", "changes of ρ's level", whole_or_not,
-                        [](Run run) { return std::optional(run.regime_changes); }));
-  results.back().only_if_any = true;
-  const auto count = [&](const char* key, const char* title, std::int64_t train::StepCounts::*field) {
-    results.push_back(
-        row(key, title, whole_or_not, [=](Run run) { return std::optional(run.counts.*field); }));
-    results.back().only_if_any = true;
-  };
-  count("skipped", "steps skipped", &train::StepCounts::skipped);
-  count("non_finite_probes", "probes not finite", &train::StepCounts::non_finite_probes);
-  count("within_noise", "steps probed within rounding", &train::StepCounts::within_noise);
-  return results;
 }
 
 std::vector<Measure> paired_of(const Comparison& comparison) {
   const auto points = [](double value) { return fmt::format("{:+.2f}", value); };
-  std::vector<Measure> measures = {{"best", "best, points", points, {}, false},
-                                   {"last", "last, points", points, {}, false}};
-  const auto& base = comparison.entrants[comparison.baseline].runs;
-  for (const auto& entrant : comparison.entrants) {
-    const bool is_base = &entrant == &comparison.entrants[comparison.baseline];
-    const auto add = [&](Measure& measure, std::optional<double> RunSummary::*accuracy) {
-      measure.values.push_back(is_base ? std::vector<double>()
-                                       : differences_by_seed(entrant.runs, base, accuracy));
-    };
-    add(measures[0], &RunSummary::best_accuracy);
-    add(measures[1], &RunSummary::last_accuracy);
-  }
-  return measures;
+  const auto& base = comparison.entrants[comparison.baseline];
+  const auto paired = [&](const char* key, const char* title, std::optional<double> RunSummary::*accuracy) {
+    Measure measure{key, title, points, {}, false};
+    for (const auto& entrant : comparison.entrants)
+      measure.values.push_back(&entrant == &base ? std::vector<double>()
+                                                 : differences_by_seed(entrant.runs, base.runs, accuracy));
+    return measure;
+  };
+  return {paired("best", "best, points", &RunSummary::best_accuracy),
+          paired("last", "last, points", &RunSummary::last_accuracy)};
 }
 
 std::vector<Measure> accuracy_of(const std::vector<Entrant>& entrants) {
@@ -296,8 +276,7 @@ std::vector<Measure> accuracy_of(const std::vector<Entrant>& entrants) {
     const auto name = fmt::format("{}", number);
     measures.push_back(measure(
         name, fmt::format("accuracy, %, epoch {}", name), digits(2), entrants, [&](const RunSummary& run) {
-          const auto found = std::find_if(run.epochs.begin(), run.epochs.end(),
-                                          [&](const auto& epoch) { return epoch.epoch == number; });
+          const auto found = std::ranges::find(run.epochs, number, &train::EpochEvent::epoch);
           return found == run.epochs.end() ? std::nullopt
                                            : std::optional(base::percent(found->test_accuracy));
         }));
@@ -441,7 +420,7 @@ TextTable generalisation(const std::vector<RunSummary>& runs) {
     }
     if (values.size() < kLeast) continue;
     const auto found = base::rank_correlation(values, gaps);
-    table.add({Cell(Value(quantity.key), quantity.title), Cell::count(static_cast<std::int64_t>(gaps.size())),
+    table.add({Cell(Value(quantity.key), quantity.title), Cell::count(gaps.size()),
                Cell::number(found.value, 2), Cell::number(found.low, 2), Cell::number(found.high, 2)});
   }
   if (table.rows.empty())

@@ -34,13 +34,11 @@ Cell deviation_cell(const std::vector<double>& values) {
   return spread ? Cell::number(*spread, 4) : Cell();
 }
 
-Cell count_cell(const std::vector<double>& values) {
-  return Cell::count(static_cast<std::int64_t>(values.size()));
-}
+Cell count_cell(const std::vector<double>& values) { return Cell::count(values.size()); }
 
 bool is_zero(const Measure& measure) {
   for (const auto& values : measure.values)
-    if (std::any_of(values.begin(), values.end(), [](double value) { return value != 0; })) return false;
+    if (std::ranges::any_of(values, [](double value) { return value != 0; })) return false;
   return true;
 }
 
@@ -61,10 +59,9 @@ void add_measures(TextTable& table, const std::vector<Measure>& measures) {
 void add_differences(TextTable& table, const Comparison& comparison) {
   if (!comparison.by_seed) return;
   const auto has_error = [](const Measure& measure) {
-    return std::any_of(measure.values.begin(), measure.values.end(),
-                       [](const auto& values) { return values.size() > 1; });
+    return std::ranges::any_of(measure.values, [](const auto& values) { return values.size() > 1; });
   };
-  if (!std::any_of(comparison.paired.begin(), comparison.paired.end(), has_error)) return;
+  if (!std::ranges::any_of(comparison.paired, has_error)) return;
   add_blank(table);
   for (const auto& measure : comparison.paired) {
     std::vector<Cell> row = {
@@ -105,8 +102,7 @@ std::string to_text(const Comparison& comparison, std::size_t width) {
 
 std::string to_text_rows(const Comparison& comparison, std::size_t width) {
   const auto find = [&](std::string_view key) -> const Measure& {
-    return *std::find_if(comparison.results.begin(), comparison.results.end(),
-                         [&](const Measure& measure) { return measure.key == key; });
+    return *std::ranges::find(comparison.results, key, &Measure::key);
   };
   const auto& best = find("best");
   const auto& last = find("last");
@@ -172,12 +168,7 @@ std::string to_csv(const Comparison& comparison) {
   };
   add_all("result", comparison.results);
   add_all("accuracy", comparison.accuracy);
-  if (comparison.by_seed)
-    for (const auto& measure : comparison.paired)
-      add("difference", measure.key, [&](std::size_t i) {
-        const auto& values = measure.values[i];
-        return std::array{difference_cell(values), deviation_cell(values), count_cell(values)};
-      });
+  if (comparison.by_seed) add_all("difference", comparison.paired);
   return to_csv(table);
 }
 
@@ -259,8 +250,8 @@ PicturePanel panel_of(const Comparison& comparison, const char* title, const cha
 Picture to_picture(const Comparison& comparison) {
   Picture picture;
   picture.title = "Test accuracy and training loss by epoch";
-  const bool has_means = std::any_of(comparison.entrants.begin(), comparison.entrants.end(),
-                                     [](const Entrant& entrant) { return entrant.runs.size() > 1; });
+  const bool has_means = std::ranges::any_of(comparison.entrants,
+                                             [](const Entrant& entrant) { return entrant.runs.size() > 1; });
   if (has_means) picture.subtitle = "Broad: means over the seeds; thin: each run";
   picture.legend.emplace_back();
   for (std::size_t i = 0; i < comparison.entrants.size(); ++i)

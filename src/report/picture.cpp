@@ -6,7 +6,17 @@
 #include <cmath>
 #include <map>
 
+#include "base/file.h"
+#include "base/text.h"
+#include "base/usage_error.h"
 #include "report/text_table.h"
+
+#ifdef SADAM_HAVE_RSVG
+#include <cairo-pdf.h>
+#include <librsvg/rsvg.h>
+
+#include <memory>
+#endif
 
 namespace sadam::report {
 namespace {
@@ -22,12 +32,16 @@ constexpr double kFrameBottom = 44;
 /// Whether the point is on the picture at all: a number, and not one so large that its pixels are none.
 bool is_drawn(const Spot& spot) { return std::abs(spot.x) <= 1e300 && std::abs(spot.y) <= 1e300; }
 
-/// Calls use(first, end) for each stretch of neighbouring points, by their numbers, that `accept` takes in.
-template <class Accept, class Use>
-void for_each_stretch(const std::vector<Spot>& points, const Accept& accept, const Use& use) {
-  for (std::size_t first = 0; first < points.size(); ++first) {
+/// Calls use(first, end) for each stretch of neighbouring points, by their numbers, that are drawn: with
+/// their bands, where there is a `reach`.
+template <class Use>
+void for_each_stretch(const PictureCurve& curve, bool with_reach, const Use& use) {
+  const auto is_in = [&](std::size_t i) {
+    return is_drawn(curve.points[i]) && (!with_reach || is_drawn({0, curve.reach[i]}));
+  };
+  for (std::size_t first = 0; first < curve.points.size(); ++first) {
     auto end = first;
-    while (end < points.size() && accept(end)) ++end;
+    while (end < curve.points.size() && is_in(end)) ++end;
     if (end > first) use(first, end);
     first = end;
   }
@@ -39,9 +53,11 @@ Spot pixel_of(const Spot& spot, const Frame& frame) {
   return {std::clamp(frame.to_x(spot.x), -far, far), std::clamp(frame.to_y(spot.y), -far, far)};
 }
 
+std::string command_to(char command, const Spot& pixel) {
+  return fmt::format("{}{} {}", command, svg_number(pixel.x), svg_number(pixel.y));
+}
 std::string command_to(char command, const Spot& spot, const Frame& frame) {
-  const auto [x, y] = pixel_of(spot, frame);
-  return fmt::format("{}{} {}", command, svg_number(x), svg_number(y));
+  return command_to(command, pixel_of(spot, frame));
 }
 
 double distance_from_line(const Spot& p, const Spot& a, const Spot& b) {
@@ -85,20 +101,17 @@ std::vector<Spot> simplified(const std::vector<Spot>& points) {
 std::string commands_of(const std::vector<Spot>& pixels) {
   if (pixels.size() < 2) return "";
   std::string commands;
-  for (const auto& [x, y] : simplified(pixels))
-    commands += fmt::format("{}{} {}", commands.empty() ? 'M' : 'L', svg_number(x), svg_number(y));
+  for (const auto& pixel : simplified(pixels)) commands += command_to(commands.empty() ? 'M' : 'L', pixel);
   return commands;
 }
 
 void draw(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
   std::string commands;
-  const auto add = [&](std::size_t first, std::size_t end) {
+  for_each_stretch(curve, false, [&](std::size_t first, std::size_t end) {
     std::vector<Spot> pixels;
     for (auto i = first; i < end; ++i) pixels.push_back(pixel_of(curve.points[i], frame));
     commands += commands_of(pixels);
-  };
-  for_each_stretch(
-      curve.points, [&](std::size_t i) { return is_drawn(curve.points[i]); }, add);
+  });
   if (curve.ink == Ink::area && !commands.empty()) commands += "Z";
   page.path(line_class(curve.style, curve.ink), commands, curve.name);
   if (curve.marks == Marks::at_end && !curve.points.empty() && is_drawn(curve.points.back()))
@@ -111,10 +124,7 @@ void draw_band(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
   const auto edge = [&](char command, std::size_t i, double side) {
     return command_to(command, {curve.points[i].x, curve.points[i].y + side * curve.reach[i]}, frame);
   };
-  const auto has_band = [&](std::size_t i) {
-    return is_drawn(curve.points[i]) && is_drawn({0, curve.reach[i]});
-  };
-  for_each_stretch(curve.points, has_band, [&](std::size_t first, std::size_t end) {
+  for_each_stretch(curve, true, [&](std::size_t first, std::size_t end) {
     if (end - first < 2) return;
     std::string outline;
     for (auto i = first; i < end; ++i) outline += edge(i == first ? 'M' : 'L', i, 1);
@@ -126,14 +136,12 @@ void draw_band(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
 void draw_dots(SvgPage& page, const PictureCurve& curve, const Frame& frame) {
   if (curve.marks != Marks::at_points) return;
   std::string dots;
-  const auto add = [&](std::size_t first, std::size_t end) {
+  for_each_stretch(curve, false, [&](std::size_t first, std::size_t end) {
     // A line through a single point cannot be seen.
     if (curve.style.stroke != Stroke::solid && end - first > 1) return;
     for (auto i = first; i < end; ++i)
       dots += command_to('M', curve.points[i], frame) + std::string(marker(curve.style));
-  };
-  for_each_stretch(
-      curve.points, [&](std::size_t i) { return is_drawn(curve.points[i]); }, add);
+  });
   page.path(fmt::format("dots {}", colour_class(curve.style)), dots, curve.name);
 }
 
@@ -145,8 +153,7 @@ void draw(SvgPage& page, const PictureBlobs& blobs, const Frame& frame) {
   for (std::size_t i = 0; i < blobs.points.size(); ++i) {
     const int size = static_cast<int>(std::lround(std::clamp(blobs.sizes[i], 0.0, 1.0) * kSizes));
     if (size == 0 || !std::isfinite(blobs.points[i].x) || !std::isfinite(blobs.points[i].y)) continue;
-    const auto at = pixel_of(blobs.points[i], frame);
-    of_size[size] += fmt::format("M{} {}h0", svg_number(at.x), svg_number(at.y));
+    of_size[size] += command_to('M', blobs.points[i], frame) + "h0";
   }
   for (const auto& [size, commands] : of_size)
     page.add(fmt::format(R"(<path class="blobs {}" stroke-width="{}" d="{}"><title>{}</title></path>)",
@@ -157,12 +164,11 @@ void draw(SvgPage& page, const PictureBlobs& blobs, const Frame& frame) {
 void draw(SvgPage& page, const PictureMark& mark, const Frame& frame) {
   if (!std::isfinite(mark.at.x) || !std::isfinite(mark.at.y)) return;
   const auto [x, y] = pixel_of(mark.at, frame);
+  const auto there = command_to('M', {x, y});
   if (mark.shape == PictureMark::Shape::ring)
-    page.path("ring plain",
-              fmt::format("M{} {}m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0z", svg_number(x), svg_number(y)));
+    page.path("ring plain", there + "m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0z");
   else
-    page.path("marker plain", fmt::format("M{} {}m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z", svg_number(x),
-                                          svg_number(y)));
+    page.path("marker plain", there + "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z");
   // Where the words are too long for their side of the point, they begin or end at the frame.
   const double width = text_width(mark.text);
   const auto write = [&](double left, double height, double at, const char* anchor) {
@@ -293,12 +299,105 @@ std::vector<PictureRow> rows_of_charts(std::vector<PicturePanel> panels, std::si
     auto& panel = panels[i];
     panel.whole_x = true;
     fit_axes(panel);
-    std::stable_sort(panel.curves.begin(), panel.curves.end(),
-                     [&](const auto& a, const auto& b) { return layer(a) < layer(b); });
+    std::ranges::stable_sort(panel.curves, [&](const auto& a, const auto& b) { return layer(a) < layer(b); });
     if (i % across == 0) rows.push_back({height, {}, static_cast<double>(across)});
     rows.back().panels.push_back(std::move(panel));
   }
   return rows;
+}
+
+// ---- as files ---------------------------------------------------------------------------------------------
+
+bool draws_pdf() {
+#ifdef SADAM_HAVE_RSVG
+  return true;
+#else
+  return false;
+#endif
+}
+
+void check_picture_file(const std::filesystem::path& path) {
+  const auto end = path.extension();
+  if (end != ".svg" && end != ".png" && end != ".pdf")
+    throw UsageError(fmt::format("{} is no name of a picture: let it end in .svg, .png or .pdf.",
+                                 base::in_quotes(path.string())));
+  if (end != ".svg" && !draws_pdf())
+    throw UsageError(
+        "this program was built without librsvg, which makes PNG and PDF: write an .svg, or install Debian's "
+        "librsvg2-dev and build again.");
+}
+
+#ifdef SADAM_HAVE_RSVG
+namespace {
+
+cairo_status_t append(void* out, const unsigned char* bytes, unsigned int count) {
+  static_cast<std::string*>(out)->append(reinterpret_cast<const char*>(bytes), count);
+  return CAIRO_STATUS_SUCCESS;
+}
+
+template <class T>
+using Owned = std::unique_ptr<T, void (*)(T*)>;
+
+void draw_on(cairo_surface_t* surface, RsvgHandle* handle, double width, double height) {
+  const Owned<cairo_t> context(cairo_create(surface), cairo_destroy);
+  const RsvgRectangle viewport{0, 0, width, height};
+  GError* error = nullptr;
+  if (rsvg_handle_render_document(handle, context.get(), &viewport, &error) == 0) {
+    const std::string why = error != nullptr ? error->message : "unknown";
+    g_clear_error(&error);
+    throw Error(fmt::format("librsvg could not draw the picture: {}.", why));
+  }
+  cairo_show_page(context.get());
+}
+
+/// The bytes of a PNG or a PDF.
+std::string rendered(const std::string& svg, bool pdf) {
+  GError* error = nullptr;
+  const Owned<RsvgHandle> handle(
+      rsvg_handle_new_from_data(reinterpret_cast<const guint8*>(svg.data()), svg.size(), &error),
+      [](RsvgHandle* each) { g_object_unref(each); });
+  if (handle == nullptr) {
+    const std::string why = error != nullptr ? error->message : "unknown";
+    g_clear_error(&error);
+    throw Error(fmt::format("librsvg could not read the picture: {}.", why));
+  }
+  gboolean has_width = 0;
+  gboolean has_height = 0;
+  gboolean has_box = 0;
+  RsvgLength ignored{};
+  RsvgRectangle box{};
+  rsvg_handle_get_intrinsic_dimensions(handle.get(), &has_width, &ignored, &has_height, &ignored, &has_box,
+                                       &box);
+  const double scale = pdf ? 0.75 : 2;  // points, and pixels
+  const double width = scale * box.width;
+  const double height = scale * box.height;
+  std::string bytes;
+  const Owned<cairo_surface_t> surface(
+      pdf ? cairo_pdf_surface_create_for_stream(append, &bytes, width, height)
+          : cairo_image_surface_create(CAIRO_FORMAT_ARGB32, static_cast<int>(width),
+                                       static_cast<int>(height)),
+      cairo_surface_destroy);
+  draw_on(surface.get(), handle.get(), width, height);
+  if (!pdf) cairo_surface_write_to_png_stream(surface.get(), append, &bytes);
+  cairo_surface_finish(surface.get());
+  if (const auto status = cairo_surface_status(surface.get()); bytes.empty())
+    throw Error(fmt::format("cairo could not write the picture: {}.", cairo_status_to_string(status)));
+  return bytes;
+}
+
+}  // namespace
+#endif
+
+void write_picture(const std::filesystem::path& path, const Picture& picture, bool dark) {
+  check_picture_file(path);
+  const bool as_svg = path.extension() == ".svg";
+  auto bytes = to_svg(picture, dark     ? PageColours::dark
+                               : as_svg ? PageColours::as_reader
+                                        : PageColours::light);
+#ifdef SADAM_HAVE_RSVG
+  if (!as_svg) bytes = rendered(bytes, path.extension() == ".pdf");
+#endif
+  base::write_file_atomically(base::writable_target(path), bytes);
 }
 
 }  // namespace sadam::report

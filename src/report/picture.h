@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -91,5 +92,18 @@ AxisRange range_of(const std::vector<double>& values, double margin, double leas
 /// Panels of curves over whole numbers, so many side by side. Their axes fit the curves, and that of a
 /// quantity that is never negative is never negative. Thin lines lie below, broad ones on top.
 std::vector<PictureRow> rows_of_charts(std::vector<PicturePanel> panels, std::size_t across);
+
+// ---- as files: SVG always, PNG and PDF where the program was built with librsvg
+// -----------------------------
+
+/// Whether there is librsvg.
+bool draws_pdf();
+
+/// Throws a UsageError for a name that does not end in .svg, .png or .pdf, and for one that asks for a PNG or
+/// a PDF where there is no librsvg.
+void check_picture_file(const std::filesystem::path& path);
+
+/// As the end of its name says; an earlier file is replaced. A PNG has two pixels for each of the page.
+void write_picture(const std::filesystem::path& path, const Picture& picture, bool dark = false);
 
 }  // namespace sadam::report

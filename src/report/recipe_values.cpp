@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "nn/model.h"
-#include "train/recipe/fields.h"
 #include "train/recipe/source.h"
 
 namespace sadam::report {
@@ -18,15 +17,15 @@ Cell cell_of(bool truth) { return {truth, truth ? "true" : "false"}; }
 
 }  // namespace
 
+Cell recipe_value(const train::FieldRow& field, train::Recipe recipe) {
+  if (!field.applies_to(recipe)) return {};
+  return std::visit([](const auto* value) { return cell_of(*value); }, field.slot(recipe));
+}
+
 std::vector<RecipeValue> recipe_values(const train::Recipe& recipe) {
-  auto copy = recipe;  // the table of fields points into a recipe that may be written to
   std::vector<RecipeValue> values;
-  for (const auto& row : train::field_table()) {
-    auto& value = values.emplace_back();
-    value.name = row.name();
-    if (row.applies_to(recipe))
-      value.cell = std::visit([](const auto* field) { return cell_of(*field); }, row.slot(copy));
-  }
+  for (const auto& field : train::field_table())
+    values.push_back({field.name(), recipe_value(field, recipe)});
   return values;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/text_table.h"
+#include "train/recipe/fields.h"
 #include "train/recipe/recipe.h"
 
 namespace sadam::report {
@@ -13,6 +14,9 @@ struct RecipeValue {
   std::string name;  ///< "optimizer.probes"
   Cell cell;         ///< empty where the field decides nothing, as `optimizer.probes` for AdamW
 };
+
+/// Empty where the field decides nothing.
+Cell recipe_value(const train::FieldRow& field, train::Recipe recipe);
 
 /// Every field, in the order in which they are written.
 std::vector<RecipeValue> recipe_values(const train::Recipe& recipe);

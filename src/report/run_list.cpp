@@ -6,57 +6,130 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sadam/error.h>
 
+#include "base/file.h"
 #include "base/quantities.h"
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "report/recipe_values.h"
-#include "report/run_summary.h"
 #include "train/recipe/fields.h"
+#include "train/recipe/source.h"
 
 namespace sadam::report {
 namespace {
 
+using CsvFields = std::vector<std::string>;
+
+/// The fields of one record (RFC 4180), which `text` then begins after; counts its lines.
+CsvFields take_record(std::string_view& text, std::size_t& line) {
+  CsvFields fields(1);
+  bool quoted = false;
+  while (!text.empty()) {
+    const char letter = text.front();
+    text.remove_prefix(1);
+    if (letter == '\n') ++line;
+    if (quoted && letter == '"' && !text.empty() && text.front() == '"') {
+      text.remove_prefix(1);
+      fields.back() += '"';
+    } else if (letter == '"') {
+      quoted = !quoted;
+    } else if (quoted || (letter != ',' && letter != '\n' && letter != '\r')) {
+      fields.back() += letter;
+    } else if (letter == ',') {
+      fields.emplace_back();
+    } else if (letter == '\n') {
+      break;
+    }
+  }
+  return fields;
+}
+
+/// What a record has in one column.
+struct CsvField {
+  std::string place;  ///< "runs.csv:3: brake", for messages
+  std::string text;
+
+  template <class T>
+  T number_in(std::string_view part) const {
+    T value{};
+    const auto [rest, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || rest != part.data() + part.size())
+      throw Error(fmt::format("{} is '{}', which is no number: the file is damaged.", place, part));
+    return value;
+  }
+  template <class T>
+  void read(T& value) const {
+    value = number_in<T>(text);
+  }
+  /// With spaces between them.
+  std::vector<double> numbers() const {
+    std::vector<double> list;
+    for (std::size_t at = 0; at < text.size();) {
+      const auto end = std::min(text.find(' ', at), text.size());
+      list.push_back(number_in<double>(std::string_view(text).substr(at, end - at)));
+      at = end + 1;
+    }
+    return list;
+  }
+};
+
 /// Whether a column is among those that people see.
 enum class Brief { yes, no, if_any, only };  // if_any: where it is not 0 for some run; only: no program does
 
-using CellOf = std::function<Cell(const RunSummary&)>;
+/// What a run has in a column, and how it is read back.
+struct Content {
+  std::function<Cell(const RunSummary&)> cell;
+  std::function<void(RunSummary&, const CsvField&)> read = {};  ///< from what is not empty
+};
 
 /// A column of the list: what it is called and where it comes from.
 struct RunColumn {
   Column column;
   Brief brief;
-  CellOf cell;
+  Content content;
 };
 
 template <class Get>
-CellOf from_recipe(const Get& get) {
-  return [get](const RunSummary& run) { return run.recipe ? Cell(get(*run.recipe)) : Cell(); };
+Content from_recipe(const Get& get) {
+  return {[get](const RunSummary& run) { return run.recipe ? Cell(get(*run.recipe)) : Cell(); }};
 }
 
-CellOf number(std::optional<double> RunSummary::*field, int digits) {
-  return [=](const RunSummary& run) { return run.*field ? Cell::number(*(run.*field), digits) : Cell(); };
+template <class T, class Format>
+Content value(std::optional<T> RunSummary::*field, Format format) {
+  return {
+      [=](const RunSummary& run) { return run.*field ? Cell(*(run.*field), format(*(run.*field))) : Cell(); },
+      [=](RunSummary& run, const CsvField& text) { text.read((run.*field).emplace()); }};
 }
 
-CellOf percent(std::optional<double> RunSummary::*field) {
-  return [=](const RunSummary& run) {
-    return run.*field ? Cell::number(base::percent(*(run.*field)), 2) : Cell();
-  };
+Content number(std::optional<double> RunSummary::*field, int digits) {
+  return value(field, [=](double number) { return base::decimal(number, digits); });
 }
 
-CellOf duration(std::optional<double> RunSummary::*field) {
-  return [=](const RunSummary& run) {
-    return run.*field ? Cell(*(run.*field), base::duration(*(run.*field))) : Cell();
-  };
+Content percent(std::optional<double> RunSummary::*field) {
+  return {[=](const RunSummary& run) {
+            return run.*field ? Cell::number(base::percent(*(run.*field)), 2) : Cell();
+          },
+          [=](RunSummary& run, const CsvField& percent) {
+            run.*field = percent.number_in<double>(percent.text) / 100;
+          }};
 }
 
-CellOf count(std::int64_t train::StepCounts::*field) {
-  return [=](const RunSummary& run) { return Cell::count(run.counts.*field); };
+template <class Place>
+Content count(const Place& place) {
+  return {[=](const RunSummary& run) { return Cell::count(std::invoke(place, run)); },
+          [=](RunSummary& run, const CsvField& text) { text.read(std::invoke(place, run)); }};
+}
+
+Content count(std::int64_t train::StepCounts::*field) {
+  return count([=](auto& run) -> auto& { return run.counts.*field; });
 }
 
 Cell epochs_cell(const RunSummary& run) {
@@ -88,13 +161,13 @@ Cell by_epoch(const RunSummary& run, const Get& get) {
 }
 
 // The numbers are importances: what goes first where there is little room. Results have the largest.
-std::vector<RunColumn> run_columns() {
+const std::vector<RunColumn>& run_columns() {
   using Run = const RunSummary&;
   using Recipe = const train::Recipe&;
   using Epoch = const train::EpochEvent&;
-  return {
-      {{"name", "run"}, Brief::yes, [](Run run) { return Cell(run.name); }},
-      {{"state", "state", Align::left, 20}, Brief::yes, state_cell},
+  static const std::vector<RunColumn> columns = {
+      {{"name", "run"}, Brief::yes, {[](Run run) { return Cell(run.name); }}},
+      {{"state", "state", Align::left, 20}, Brief::yes, {state_cell}},
       {{"data", "data", Align::left, 11}, Brief::yes, from_recipe([](Recipe recipe) {
          return recipe.data.name;
        })},
@@ -103,19 +176,21 @@ std::vector<RunColumn> run_columns() {
       {{"seed", "seed", Align::right, 10}, Brief::yes, from_recipe([](Recipe recipe) {
          return Cell::count(recipe.seed);
        })},
-      {{"epochs", "epochs", Align::right, 17}, Brief::yes, epochs_cell},
+      {{"epochs", "epochs", Align::right, 17},
+       Brief::yes,
+       {epochs_cell, count(&RunSummary::epochs_done).read}},
       {{"best", "best %", Align::right, 19}, Brief::yes, percent(&RunSummary::best_accuracy)},
       {{"last", "last %", Align::right, 16}, Brief::yes, percent(&RunSummary::last_accuracy)},
       {{"brake", "brake", Align::right, 13}, Brief::yes, number(&RunSummary::mean_brake, 2)},
-      {{"time", "time", Align::right, 15}, Brief::yes, duration(&RunSummary::train_seconds)},
+      {{"time", "time", Align::right, 15}, Brief::yes, value(&RunSummary::train_seconds, base::duration)},
       {{"validated", "validated %", Align::right, 14},
        Brief::if_any,
        percent(&RunSummary::validated_accuracy)},
-      {{"trend", "accuracy", Align::left, 18}, Brief::only, trend_cell},
-      {{"steps", "steps", Align::right}, Brief::no, [](Run run) { return Cell::count(run.steps); }},
+      {{"trend", "accuracy", Align::left, 18}, Brief::only, {trend_cell}},
+      {{"steps", "steps", Align::right}, Brief::no, count(&RunSummary::steps)},
       {{"best_epoch", "epoch of best", Align::right},
        Brief::no,
-       [](Run run) { return run.best_epoch ? Cell::count(*run.best_epoch) : Cell(); }},
+       value(&RunSummary::best_epoch, [](std::int64_t epoch) { return fmt::format("{}", epoch); })},
       {{"test_loss", "test loss", Align::right}, Brief::no, number(&RunSummary::last_test_loss, 4)},
       {{"lgi", "ρ", Align::right}, Brief::no, number(&RunSummary::mean_lgi, 3)},
       {{"chatter", "chatter", Align::right, 4}, Brief::if_any, number(&RunSummary::chatter, 3)},
@@ -123,63 +198,60 @@ std::vector<RunColumn> run_columns() {
       {{"gap", "gap in loss", Align::right}, Brief::no, number(&RunSummary::last_gap, 4)},
       {{"step_time", "time per step", Align::right},
        Brief::no,
-       [](Run run) {
-         return run.seconds_per_step
-                    ? Cell(*run.seconds_per_step,
-                           fmt::format("{} ms", base::decimal(1000 * *run.seconds_per_step, 1)))
-                    : Cell();
-       }},
-      {{"evaluate_time", "evaluation", Align::right}, Brief::no, duration(&RunSummary::evaluate_seconds)},
-      {{"memory", "memory", Align::right},
+       value(&RunSummary::seconds_per_step,
+             [](double seconds) { return fmt::format("{} ms", base::decimal(1000 * seconds, 1)); })},
+      {{"evaluate_time", "evaluation", Align::right},
        Brief::no,
-       [](Run run) {
-         return run.peak_memory ? Cell(*run.peak_memory, base::memory(*run.peak_memory)) : Cell();
-       }},
+       value(&RunSummary::evaluate_seconds, base::duration)},
+      {{"memory", "memory", Align::right}, Brief::no, value(&RunSummary::peak_memory, base::memory)},
       {{"skipped", "skipped", Align::right, 9}, Brief::if_any, count(&train::StepCounts::skipped)},
       {{"non_finite_probes", "bad probes", Align::right, 8},
        Brief::if_any,
        count(&train::StepCounts::non_finite_probes)},
       {{"probed_steps", "probed steps", Align::right}, Brief::no, count(&train::StepCounts::probed)},
       {{"within_noise", "in noise", Align::right, 7}, Brief::if_any, count(&train::StepCounts::within_noise)},
-      {{"accuracies", "accuracy by epoch"},
-       Brief::no,
-       [](Run run) { return by_epoch(run, [](Epoch epoch) { return base::percent(epoch.test_accuracy); }); }},
-      {{"seconds", "time by epoch"},
-       Brief::no,
-       [](Run run) { return by_epoch(run, [](Epoch epoch) { return epoch.train_seconds; }); }},
-      {{"folder", "folder"}, Brief::no, [](Run run) { return Cell(run.folder.string()); }},
+      {{"accuracies", "accuracy by epoch"}, Brief::no, {[](Run run) {
+         return by_epoch(run, [](Epoch epoch) { return base::percent(epoch.test_accuracy); });
+       }}},
+      {{"seconds", "time by epoch"}, Brief::no, {[](Run run) {
+         return by_epoch(run, [](Epoch epoch) { return epoch.train_seconds; });
+       }}},
+      {{"folder", "folder"}, Brief::no, {[](Run run) { return Cell(run.folder.string()); }}},
   };
+  return columns;
 }
 
 /// All columns there are: those above, and the recipe's fields but for the seed, which is one of those above.
 class RunTable {
  public:
-  RunTable() : summaries_(run_columns()) {
-    for (const auto& summary : summaries_) columns_.push_back(summary.column);
+  RunTable() : columns_(run_columns()) {
     for (const auto& field : train::field_table())
-      if (field.name() != "seed") columns_.push_back({field.name(), field.name()});
-    for (const auto& column : columns_) keys_.push_back(column.key);
+      if (field.name() != "seed")
+        columns_.push_back(
+            {{field.name(), field.name()}, Brief::no, from_recipe([&field](const auto& recipe) {
+               return recipe_value(field, recipe);
+             })});
+    for (const auto& column : columns_) keys_.push_back(column.column.key);
   }
 
-  const std::vector<Column>& columns() const { return columns_; }
+  TextTable without_rows() const {
+    TextTable table;
+    for (const auto& column : columns_) table.columns.push_back(column.column);
+    return table;
+  }
   // The columns that people see, and those that programs do.
   std::vector<std::size_t> brief(const std::vector<std::vector<Cell>>& rows) const {
-    std::vector<std::size_t> shown;
-    for (std::size_t i = 0; i < summaries_.size(); ++i)
-      if (summaries_[i].brief != Brief::no && (summaries_[i].brief != Brief::if_any || has_any(rows, i)))
-        shown.push_back(i);
-    return shown;
+    return columns_that([&](const RunColumn& column, std::size_t i) {
+      return column.brief != Brief::no && (column.brief != Brief::if_any || has_any(rows, i));
+    });
   }
   std::vector<std::size_t> full() const {
-    std::vector<std::size_t> all;
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      if (i >= summaries_.size() || summaries_[i].brief != Brief::only) all.push_back(i);
-    return all;
+    return columns_that([](const RunColumn& column, std::size_t) { return column.brief != Brief::only; });
   }
 
   std::size_t index_of(const std::string& key, std::string_view option) const {
     const auto* const field = train::find_row(key);  // also by a name that it had once
-    const auto found = std::find(keys_.begin(), keys_.end(), field != nullptr ? field->name() : key);
+    const auto found = std::ranges::find(keys_, field != nullptr ? field->name() : key);
     if (found == keys_.end())
       throw UsageError(fmt::format(
           "{}: there is no column or recipe field {}{}'sadam runs --help' lists the columns, 'sadam "
@@ -190,25 +262,28 @@ class RunTable {
 
   std::vector<Cell> row(const RunSummary& run) const {
     std::vector<Cell> cells;
-    for (const auto& summary : summaries_) cells.push_back(summary.cell(run));
-    if (run.recipe) {
-      for (auto& value : recipe_values(*run.recipe))
-        if (value.name != "seed") cells.push_back(std::move(value.cell));
-    }
-    cells.resize(columns_.size());
+    for (const auto& column : columns_) cells.push_back(column.content.cell(run));
     return cells;
   }
 
  private:
+  template <class Accept>
+  std::vector<std::size_t> columns_that(const Accept& accept) const {
+    std::vector<std::size_t> accepted;
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (accept(columns_[i], i)) accepted.push_back(i);
+    return accepted;
+  }
+
   static bool has_any(const std::vector<std::vector<Cell>>& rows, std::size_t column) {
-    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+    return std::ranges::any_of(rows, [&](const auto& row) {
       return row[column].value != Value(std::int64_t{0}) && row[column].value != Value();
     });
   }
 
   /// What stands above a column, a field without its table, or a misspelling of either or of a full name.
   std::vector<std::string> meant_by(const std::string& key) const {
-    for (const auto& column : columns_)
+    for (const auto& [column, brief, content] : columns_)
       if (column.title == key) return {column.key};
     if (auto fields = train::fields_with_key(key); !fields.empty()) return fields;
     if (auto near = base::nearest(key, keys_); !near.empty()) return {std::move(near)};
@@ -222,8 +297,7 @@ class RunTable {
     return meant.empty() ? "; " : fmt::format("; did you mean '{}'? ", fmt::join(meant, "' or '"));
   }
 
-  std::vector<RunColumn> summaries_;
-  std::vector<Column> columns_;
+  std::vector<RunColumn> columns_;
   std::vector<std::string> keys_;
 };
 
@@ -313,12 +387,12 @@ bool comes_before(const Value& a, const Value& b) {
 
 bool is_missing(const Value& value) {
   const auto* real = std::get_if<double>(&value);
-  return std::holds_alternative<std::monostate>(value) || (real && std::isnan(*real));
+  return value == Value() || (real && std::isnan(*real));
 }
 
 /// What is missing comes last, whichever way the rest goes.
 void sort_rows(std::vector<std::vector<Cell>>& rows, std::size_t column, bool reverse) {
-  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
+  std::ranges::stable_sort(rows, [&](const auto& a, const auto& b) {
     const auto& x = a[column].value;
     const auto& y = b[column].value;
     if (is_missing(x) || is_missing(y)) return !is_missing(x) && is_missing(y);
@@ -342,7 +416,7 @@ RunList list_runs(const RunQuery& query) {
   const auto sorted_by = table.index_of(query.sort.empty() ? "name" : query.sort, "--sort");
 
   RunList list;
-  list.full.columns = table.columns();
+  list.full = table.without_rows();
   const auto runs = summarise_all(query.root);
   std::vector<const RunSummary*> listed;
   for (const auto& run : runs) {
@@ -368,8 +442,8 @@ RunList list_runs(const RunQuery& query) {
 }
 
 bool is_constant(const TextTable& table, std::size_t column) {
-  return std::all_of(table.rows.begin(), table.rows.end(),
-                     [&](const auto& row) { return row[column].text == table.rows[0][column].text; });
+  return std::ranges::all_of(table.rows,
+                             [&](const auto& row) { return row[column].text == table.rows[0][column].text; });
 }
 
 std::vector<std::string> result_columns() {
@@ -400,6 +474,85 @@ std::string sparkline(const std::vector<double>& values, std::size_t cells) {
     line += kBlocks[std::min<std::size_t>(static_cast<std::size_t>(height * 8), 7)];
   }
   return line;
+}
+
+// ---- read back --------------------------------------------------------------------------------------------
+
+namespace {
+
+RunState state_named(const std::string& name, const std::string& place) {
+  for (const auto& state : names_of(RunState{}))
+    if (name == state.name) return state.value;
+  throw Error(
+      fmt::format("{}: '{}' is no state of a run: give a file that 'sadam runs --csv' wrote.", place, name));
+}
+
+RunSummary run_of(const CsvFields& names, CsvFields values, const std::string& place) {
+  if (values.size() != names.size())
+    throw Error(fmt::format("{}: there are {} fields and {} columns: the file is damaged.", place,
+                            values.size(), names.size()));
+  std::map<std::string, CsvField> fields;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    fields[names[i]] = {fmt::format("{}: {}", place, names[i]), std::move(values[i])};
+  RunSummary run;
+  run.name = fields["name"].text;
+  run.folder = fields["folder"].text;
+  run.state = state_named(fields["state"].text, place);
+  train::RecipeSource recipe;
+  for (const auto& [name, field] : fields)
+    if (!field.text.empty() && (name == "seed" || name.find('.') != std::string::npos))
+      recipe.set(fmt::format("{}={}", name, field.text), field.place);
+  if (!is_unread(run.state)) run.recipe = recipe.resolve();
+  for (const auto& [column, brief, content] : run_columns())
+    if (const auto& field = fields[column.key]; content.read && !field.text.empty()) content.read(run, field);
+  run.counts.steps = run.steps;
+  // Lists of older versions lack it.
+  if (fields["probed_steps"].text.empty() && run.mean_lgi) run.counts.probed = run.steps;
+  const auto accuracies = fields["accuracies"].numbers();
+  const auto seconds = fields["seconds"].numbers();
+  for (std::size_t i = 0; i < accuracies.size() && i < seconds.size(); ++i) {
+    train::EpochEvent epoch;
+    epoch.epoch = static_cast<std::int64_t>(i) + 1;
+    epoch.test_accuracy = accuracies[i] / 100;
+    epoch.train_seconds = seconds[i];
+    epoch.train_loss = epoch.test_loss = std::numeric_limits<double>::quiet_NaN();  // not in the list
+    run.epochs.push_back(epoch);
+  }
+  if (!run.epochs.empty() && run.last_test_loss) {
+    run.epochs.back().test_loss = *run.last_test_loss;
+    if (run.last_gap) run.epochs.back().train_loss = *run.last_test_loss - *run.last_gap;
+  }
+  return run;
+}
+
+}  // namespace
+
+std::vector<RunSummary> runs_in_csv(std::string_view text, std::string_view origin) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as spreadsheets write it
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  std::size_t line = 1;
+  const auto names = take_record(text, line);
+  if (names.front() != "name")
+    throw Error(fmt::format("{} is no list of runs: give a file that 'sadam runs --csv' wrote.", origin));
+  std::vector<RunSummary> runs;
+  while (!text.empty()) {
+    const auto place = fmt::format("{}:{}", origin, line);
+    auto fields = take_record(text, line);
+    if (fields == CsvFields{""}) continue;  // an empty line
+    runs.push_back(run_of(names, std::move(fields), place));
+  }
+  return runs;
+}
+
+std::vector<std::vector<std::string>> csv_records(std::string_view text, std::size_t most) {
+  std::vector<CsvFields> records;
+  std::size_t line = 1;
+  while (!text.empty() && records.size() < most) records.push_back(take_record(text, line));
+  return records;
+}
+
+std::vector<RunSummary> read_runs_csv(const std::filesystem::path& path) {
+  return runs_in_csv(base::read_text(path), path.string());
 }
 
 }  // namespace sadam::report

@@ -1,11 +1,14 @@
-// What `sadam runs` lists: a row a run, filtered and sorted by any column or recipe field.
+// What `sadam runs` lists: a row a run, filtered and sorted by any column or recipe field; and read back from
+// what its --csv wrote.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "report/run_summary.h"
 #include "report/text_table.h"
 
 namespace sadam::report {
@@ -42,5 +45,16 @@ bool is_constant(const TextTable& table, std::size_t column);
 /// Values as a line of blocks, from the smallest to the largest: "▁▃▅▇█". At most `cells` of them, the last
 /// value always among them; a space where there is no number.
 std::string sparkline(const std::vector<double>& values, std::size_t cells);
+
+// ---- read back: enough to redo a table without the folders of its runs ------------------------------------
+
+/// The records of any text of comma-separated values (RFC 4180), so many at most; never throws.
+std::vector<std::vector<std::string>> csv_records(std::string_view text, std::size_t most);
+
+/// Throws an Error that names file and line for what is no such list, and a UsageError for a field of a
+/// recipe that this program does not know. What a file lacks stays unknown.
+std::vector<RunSummary> read_runs_csv(const std::filesystem::path& path);
+/// `origin` names the text in messages.
+std::vector<RunSummary> runs_in_csv(std::string_view text, std::string_view origin);
 
 }  // namespace sadam::report

@@ -14,7 +14,7 @@
 #include "base/usage_error.h"
 #include "train/checkpoint.h"
 #include "train/recipe/source.h"
-#include "train/record/event_tail.h"
+#include "train/record/events.h"
 
 namespace sadam::report {
 namespace {

@@ -89,6 +89,11 @@ std::string label_among(const std::vector<double>& ticks, double tick) {
   return tick_label(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1);
 }
 
+std::string place_of(const Frame& frame) {
+  return fmt::format(R"(x="{}" y="{}" width="{}" height="{}")", svg_number(frame.left), svg_number(frame.top),
+                     svg_number(frame.width), svg_number(frame.height));
+}
+
 /// About ten below a frame, or as many as their labels leave room for.
 std::vector<double> ticks_with_room(const Frame& frame, bool whole) {
   for (int wanted = 10;; --wanted) {
@@ -156,10 +161,6 @@ std::string tick_label(double value, double step) {
 double Frame::to_y(double value) const {
   const auto place = [this](double at) { return log_y ? std::log10(std::max(at, 1e-300)) : at; };
   return bottom() - height * (place(value) - place(y.low)) / (place(y.high) - place(y.low));
-}
-
-std::string Frame::go(char command, double px, double py) const {
-  return fmt::format("{}{} {}", command, svg_number(to_x(px)), svg_number(to_y(py)));
 }
 
 std::string xml_text(std::string_view text) {
@@ -269,7 +270,8 @@ void SvgPage::axes(const Frame& frame, const AxisTitles& titles, bool whole_x) {
   const auto y_ticks = frame.log_y ? log_ticks(frame.y)
                                    : axis_ticks(frame.y.low, frame.y.high, frame.height < 150 ? 3 : 5, false);
   for (const double tick : y_ticks) {
-    path("grid", fmt::format("{}H{}", frame.go('M', frame.x.low, tick), svg_number(frame.right())));
+    path("grid", fmt::format("M{} {}H{}", svg_number(frame.left), svg_number(frame.to_y(tick)),
+                             svg_number(frame.right())));
     text(frame.left - 7, frame.to_y(tick) + 4, frame.log_y ? power_label(tick) : label_among(y_ticks, tick),
          "", "end");
   }
@@ -280,17 +282,12 @@ void SvgPage::axes(const Frame& frame, const AxisTitles& titles, bool whole_x) {
        fmt::format(" transform=\"rotate(-90 {} {})\"", svg_number(x), svg_number(y)));
 }
 
-void SvgPage::frame(const Frame& frame) {
-  add(fmt::format(R"(<rect class="frame" x="{}" y="{}" width="{}" height="{}"/>)", svg_number(frame.left),
-                  svg_number(frame.top), svg_number(frame.width), svg_number(frame.height)));
-}
+void SvgPage::frame(const Frame& frame) { add(fmt::format(R"(<rect class="frame" {}/>)", place_of(frame))); }
 
 // An inner picture cuts off by itself, and needs no name that another picture on the page could have too.
 void SvgPage::begin_clip(const Frame& frame) {
-  const auto box = fmt::format("{} {} {} {}", svg_number(frame.left), svg_number(frame.top),
-                               svg_number(frame.width), svg_number(frame.height));
-  add(fmt::format(R"(<svg x="{}" y="{}" width="{}" height="{}" viewBox="{}">)", svg_number(frame.left),
-                  svg_number(frame.top), svg_number(frame.width), svg_number(frame.height), box));
+  add(fmt::format(R"(<svg {} viewBox="{} {} {} {}">)", place_of(frame), svg_number(frame.left),
+                  svg_number(frame.top), svg_number(frame.width), svg_number(frame.height)));
 }
 
 void SvgPage::end_clip() { add("</svg>"); }

@@ -94,8 +94,6 @@ struct Frame {
   double bottom() const { return top + height; }
   double to_x(double value) const { return left + width * (value - x.low) / (x.high - x.low); }
   double to_y(double value) const;
-  /// A path's command that goes there: "M12 34".
-  std::string go(char command, double px, double py) const;
 };
 
 /// What stands around a frame.

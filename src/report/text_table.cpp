@@ -62,6 +62,12 @@ std::string without_middle(std::string_view text, std::size_t columns) {
   return (head += "…") += text;
 }
 
+std::vector<std::string> lines_within(std::string_view text, std::size_t width) {
+  return wrapped_lines(text, static_cast<double>(width), [](const std::string& line) {
+    return static_cast<double>(base::display_width(line));
+  });
+}
+
 constexpr std::string_view kGap = "  ";
 
 /// Of some columns, side by side.
@@ -106,7 +112,7 @@ std::vector<Texts> with_wrapped(const std::vector<Texts>& lines, std::size_t col
   std::vector<Texts> result;
   for (const auto& texts : lines) {
     auto line = texts;
-    for (auto& part : wrapped_lines(texts[column], width)) {
+    for (auto& part : lines_within(texts[column], width)) {
       line[column] = std::move(part);
       result.push_back(line);
       line.assign(texts.size(), "");
@@ -164,16 +170,6 @@ std::string csv_value(const Value& value) {
       value);
 }
 
-Json json_rows(const TextTable& table) {
-  auto rows = Json::array();
-  for (const auto& row : table.rows) {
-    auto object = Json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i].key] = json_value(row[i].value);
-    rows.push_back(std::move(object));
-  }
-  return rows;
-}
-
 }  // namespace
 
 Cell::Cell(std::string words) : value(words), text(std::move(words)) {}
@@ -202,7 +198,7 @@ TextTable only_columns(const TextTable& table, const std::vector<std::size_t>& c
 TextTable without_empty_columns(const TextTable& table) {
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < table.columns.size(); ++i)
-    if (i == 0 || std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+    if (i == 0 || std::ranges::any_of(table.rows, [&](const auto& row) {
           return !std::holds_alternative<std::monostate>(row[i].value);
         }))
       kept.push_back(i);
@@ -221,7 +217,7 @@ TextTable narrowed(TextTable table, std::size_t width) {
   };
   const auto leave_out = [&](int below) {
     while (width > 0 && !kept.empty() && width_of(kept, widths) > width) {
-      const auto least = std::min_element(kept.begin(), kept.end(), goes_first);
+      const auto least = std::ranges::min_element(kept, goes_first);
       const auto importance = table.columns[*least].importance;
       if (importance == 0 || importance >= below) break;
       kept.erase(least);
@@ -244,8 +240,6 @@ std::string to_text(const TextTable& table, std::size_t width, bool colour) {
   const auto widths = widths_of(lines, 0);
   std::vector<std::size_t> all(widths.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  if (width == 0 || width_of(all, widths) <= width) return block_text(table, lines, widths, all, colour);
-
   // Prose can be as narrow as this; where even that does not fit beside the others, it is a block of its own.
   constexpr std::size_t kNarrowestProse = 24;
   const auto last = all.size() - 1;
@@ -253,14 +247,13 @@ std::string to_text(const TextTable& table, std::size_t width, bool colour) {
   const auto rest_of = [&](const std::vector<std::size_t>& block) {
     return width_of(block, widths) - widths[last];
   };
-  if (ends_in_prose && rest_of(all) + kNarrowestProse <= width) {
-    const auto wrapped = with_wrapped(lines, last, width - rest_of(all));
-    return block_text(table, wrapped, widths_of(wrapped, 0), all);
-  }
+  const bool is_one = width == 0 || width_of(all, widths) <= width ||
+                      (ends_in_prose && rest_of(all) + kNarrowestProse <= width);
   std::string out;
-  for (const auto& block : blocks_within(width, widths)) {
+  for (const auto& block :
+       is_one ? std::vector<std::vector<std::size_t>>{all} : blocks_within(width, widths)) {
     if (!out.empty()) out += '\n';
-    if (ends_in_prose && block.back() == last && width_of(block, widths) > width) {
+    if (width > 0 && ends_in_prose && block.back() == last && width_of(block, widths) > width) {
       const auto room = std::max(width, rest_of(block) + kNarrowestProse) - rest_of(block);
       const auto wrapped = with_wrapped(lines, last, room);
       out += block_text(table, wrapped, widths_of(wrapped, 0), block);
@@ -303,7 +296,15 @@ std::string to_csv(const TextTable& table) {
   return out;
 }
 
-std::string to_json(const TextTable& table) { return write_json(json_rows(table)); }
+std::string to_json(const TextTable& table) {
+  auto rows = Json::array();
+  for (const auto& row : table.rows) {
+    auto object = Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i].key] = json_value(row[i].value);
+    rows.push_back(std::move(object));
+  }
+  return write_json(rows);
+}
 
 Json json_value(const Value& value) {
   return std::visit(
@@ -338,17 +339,11 @@ std::vector<std::string> wrapped_lines(std::string_view text, double width,
   return lines;
 }
 
-std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width) {
-  return wrapped_lines(text, static_cast<double>(width), [](const std::string& line) {
-    return static_cast<double>(base::display_width(line));
-  });
-}
-
 std::string wrapped(std::string_view text, std::size_t width, std::string_view indent) {
   if (width == 0) return std::string(text);
   const auto room = width - std::min(width, base::display_width(indent));
   std::string result;
-  for (const auto& line : wrapped_lines(text, room)) {
+  for (const auto& line : lines_within(text, room)) {
     if (!result.empty()) (result += '\n') += indent;
     result += line;
   }

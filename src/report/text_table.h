@@ -1,6 +1,7 @@
 // Tables and sentences, laid out in one place: for a terminal, for a document, for other programs.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,6 +34,7 @@ struct Cell {
   /// What is not finite is "nan".
   static Cell number(double value, int digits);
   static Cell count(std::int64_t value);
+  static Cell count(std::integral auto value) { return count(static_cast<std::int64_t>(value)); }
   Cell in(base::Tone how) && {
     tone = how;
     return std::move(*this);
@@ -87,10 +89,8 @@ Json json_value(const Value& value);
 /// Names of folders need not be UTF-8, JSON must be: what is not is replaced.
 std::string write_json(const Json& json);
 
-/// Lines of at most `width` columns, broken between words; a longer word has a line of its own. Always at
-/// least one line.
-std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width);
-/// The same where a line takes other room than columns.
+/// Lines of at most `width`, as `measure` has it, broken between words; a longer word has a line of its own.
+/// Always at least one line.
 std::vector<std::string> wrapped_lines(std::string_view text, double width,
                                        const std::function<double(const std::string&)>& measure);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -92,9 +93,7 @@ void check_network(const train::Recipe& recipe, KnownNetworks& known) {
 void check_control(const Plan& plan, const PlannedRun& run) {
   const auto& wanted = run.recipe.control.run;
   if (wanted.empty() || is_begun(run)) return;
-  if (std::any_of(plan.runs.begin(), plan.runs.end(),
-                  [&](const PlannedRun& other) { return other.folder == wanted; }))
-    return;
+  if (std::ranges::count(plan.runs, std::filesystem::path(wanted), &PlannedRun::folder) > 0) return;
   auto recipe = run.recipe;
   train::settle_control(recipe);
 }
@@ -121,24 +120,24 @@ void look_for_data(const train::DataRecipe& recipe) {
   if (set.source) data::known_folder(set, recipe.root);
 }
 
-// The field that names what is missing, and how to get it; nothing if all is there.
-std::pair<std::string, std::string> missing_of(const train::Recipe& recipe) {
-  std::string field = "model.weights";
-  try {
-    if (!recipe.model.weights.empty()) train::weights_file(recipe);
-    field = "data.name";
-    look_for_data(recipe.data);
-  } catch (const Error& error) {
-    return {field, error.what()};
-  }
-  return {};
-}
-
 struct Lack {
-  const PlannedRun* run = nullptr;
-  std::string field;
+  const PlannedRun* run;
+  std::string field;  // that names what is missing
   std::string sentence;
 };
+
+// What is missing, and how to get it; nothing if all is there.
+std::optional<Lack> lack_of(const PlannedRun& run) {
+  std::string field = "model.weights";
+  try {
+    if (!run.recipe.model.weights.empty()) train::weights_file(run.recipe);
+    field = "data.name";
+    look_for_data(run.recipe.data);
+  } catch (const Error& error) {
+    return Lack{&run, field, error.what()};
+  }
+  return std::nullopt;
+}
 
 // The options that make recipes the same.
 std::string options_for(const std::vector<train::Difference>& differences) {
@@ -162,17 +161,16 @@ void check_runs(const Plan& plan) {
 std::map<std::size_t, std::string> missing_columns(const Plan& plan,
                                                    const std::vector<const PlannedRun*>& runs) {
   std::map<std::size_t, Lack> lacks;
-  std::map<std::size_t, bool> some_can_run;
+  std::set<std::size_t> some_can_run;
   for (const auto* run : runs) {
-    auto [field, sentence] = missing_of(run->recipe);
-    if (sentence.empty())
-      some_can_run[run->column] = true;
+    if (auto lack = lack_of(*run))
+      lacks.try_emplace(run->column, std::move(*lack));
     else
-      lacks.try_emplace(run->column, Lack{run, std::move(field), std::move(sentence)});
+      some_can_run.insert(run->column);
   }
   std::map<std::size_t, std::string> columns;
   for (const auto& [column, lack] : lacks) {
-    if (some_can_run[column])
+    if (some_can_run.contains(column))
       throw Error(fmt::format("{}{}", place_of(plan, *lack.run, lack.field), lack.sentence));
     columns[column] = lack.sentence;
   }

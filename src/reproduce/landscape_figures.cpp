@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/usage_error.h"
 #include "lab/landscape_picture.h"
+#include "reproduce/table_recipe.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -269,17 +270,14 @@ std::vector<LandscapeFigure> landscape_figures(const LandscapeRequest& request) 
       {"figure1-valley", first_in_valley},
       {"figure2", second},
       {"figure3", [](const LandscapeRequest&) { return third(); }}};
-  std::vector<std::string> keys;
-  for (const auto& each : known) keys.push_back(each.key);
+  const auto keys = keys_of(known);
   for (const auto& wish : request.only)
-    if (std::find(keys.begin(), keys.end(), wish) == keys.end())
+    if (!contains(keys, wish))
       throw UsageError(fmt::format("--only {}: there is no such figure{}", base::in_quotes(wish),
                                    base::suggestion(wish, keys)));
   std::vector<LandscapeFigure> figures;
   for (const auto& each : known)
-    if (request.only.empty() ||
-        std::find(request.only.begin(), request.only.end(), each.key) != request.only.end())
-      figures.push_back(each.make(request));
+    if (request.only.empty() || contains(request.only, each.key)) figures.push_back(each.make(request));
   return figures;
 }
 

@@ -35,7 +35,7 @@ void apply_quick(TableRecipe& table) {
 
 // Whether `--only` takes this cell in. The names have been checked.
 bool is_selected(const std::vector<std::string>& only, const std::string& column, const std::string& row) {
-  return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& wish) {
+  return only.empty() || std::ranges::any_of(only, [&](const std::string& wish) {
            return wish == column || wish == row || wish == fmt::format("{}/{}", column, row);
          });
 }
@@ -86,14 +86,7 @@ train::RecipeSource source_of(const TableRecipe& table, const Request& request, 
 
 train::Recipe resolve(const train::RecipeSource& source, const TableRecipe& table, const TableColumn& column,
                       const TableRow& row) {
-  try {
-    return source.resolve();
-  } catch (const UsageError& error) {
-    // Fields that contradict each other may come from several places; the cell is what is known.
-    const std::string sentence = error.what();
-    if (sentence.starts_with(table.origin + ":") || sentence.starts_with("--set")) throw;
-    throw UsageError(fmt::format("{}, {}/{}: {}", table.origin, column.key, row.key, sentence));
-  }
+  return resolved(source, table.origin, fmt::format("{}, {}/{}", table.origin, column.key, row.key));
 }
 
 // A cell as the table has it, whatever the command line asks for.
@@ -147,7 +140,7 @@ std::vector<PlannedRun> cells_of(const TableRecipe& table, const Request& reques
 }
 
 bool wants(const Request& request, Control control) {
-  return std::find(request.controls.begin(), request.controls.end(), control) != request.controls.end();
+  return std::ranges::find(request.controls, control) != request.controls.end();
 }
 
 // Adds the runs of one cell, for one seed.
@@ -177,12 +170,6 @@ void add_cosine(Plan& plan, const std::filesystem::path& folder, PlannedRun run)
   plan.runs.push_back(run);
 }
 
-// Where the data are and how the work is shared out changes no result that is compared.
-bool decides_something(const std::string& assignment) {
-  const auto field = assignment.substr(0, assignment.find_first_of(" ="));
-  return !train::may_change(field) && field != "train.threads";
-}
-
 std::vector<std::string> differences_of(const TableRecipe& paper, const TableRecipe& table,
                                         const Request& request, const train::Recipe& used) {
   const bool of_the_paper = paper.has_paper_numbers();
@@ -200,9 +187,9 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
                                         used.data.test_images));
     if (used.model.weights != standard.model.weights)
       differences.emplace_back("random weights instead of pretrained ones");
-    const bool batch_is_papers = std::any_of(
-        paper.columns.begin(), paper.columns.end(),
-        [&](const TableColumn& column) { return as_written(paper, column).train.batch == used.train.batch; });
+    const bool batch_is_papers = std::ranges::any_of(paper.columns, [&](const TableColumn& column) {
+      return as_written(paper, column).train.batch == used.train.batch;
+    });
     if (!batch_is_papers)
       differences.push_back(
           fmt::format("batches of {} instead of {}", used.train.batch, standard.train.batch));
@@ -210,8 +197,10 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
       differences.push_back(
           fmt::format("images of {} pixels instead of {}", used.data.pixels, standard.data.pixels));
   }
+  // Where the data are and how the work is shared out changes no result that is compared.
   for (const auto& assignment : request.set)
-    if (decides_something(assignment)) differences.push_back(fmt::format("--set {}", assignment));
+    if (const auto field = field_of(assignment); !train::may_change(field) && field != "train.threads")
+      differences.push_back(fmt::format("--set {}", assignment));
   differences.push_back(table.seeds.size() == 1 ? "one seed" : fmt::format("{} seeds", table.seeds.size()));
   if (of_the_paper) differences.emplace_back("other hardware, so times compare only with each other");
   // Those of the paper's tables are about its numbers, which are not shown with other data.
@@ -233,6 +222,17 @@ Control control_named(const std::string& name) {
   }
   throw UsageError(fmt::format("--controls {}: there is no such control{}", base::in_quotes(name),
                                base::suggestion(name, names)));
+}
+
+train::Recipe resolved(const train::RecipeSource& source, const std::string& origin, const std::string& who) {
+  try {
+    return source.resolve();
+  } catch (const UsageError& error) {
+    const std::string sentence = error.what();
+    const bool names_file = !origin.empty() && sentence.starts_with(origin + ":");
+    if (names_file || sentence.starts_with("--set")) throw;
+    throw UsageError(fmt::format("{}: {}", who, sentence));
+  }
 }
 
 std::string PlannedRun::cell(const TableRecipe& table) const {
@@ -265,8 +265,8 @@ Plan make_plan(TableRecipe table, const Request& request) {
   if (!request.seeds.empty()) table.seeds = request.seeds;
   check_only(table, request.only);
   std::erase_if(table.columns, [&](const TableColumn& column) {
-    return std::none_of(table.rows.begin(), table.rows.end(),
-                        [&](const TableRow& row) { return is_selected(request.only, column.key, row.key); });
+    return std::ranges::none_of(
+        table.rows, [&](const TableRow& row) { return is_selected(request.only, column.key, row.key); });
   });
   check_set(table, request);
 

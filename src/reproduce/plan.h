@@ -73,6 +73,10 @@ struct Plan {
 /// What names get behind them, so that short runs never mix with full ones: "", "-quick", "-3-epochs".
 std::string variant_of(const Request& request);
 
+/// Resolves it. What is wrong with several fields together, which may come from several places, names neither
+/// the file `origin` nor an option: `who` goes before that.
+train::Recipe resolved(const train::RecipeSource& source, const std::string& origin, const std::string& who);
+
 /// Throws a UsageError for a selection that is empty or names nothing, and for what a recipe refuses.
 Plan make_plan(TableRecipe table, const Request& request);
 

@@ -8,6 +8,7 @@
 
 #include "base/quantities.h"
 #include "base/statistics.h"
+#include "report/comparison.h"
 #include "reproduce/results.h"
 
 namespace sadam::reproduce {
@@ -15,6 +16,7 @@ namespace {
 
 using report::Align;
 using report::Cell;
+using report::RunSummary;
 
 // Controls of a row stand below it.
 std::string row_title(const TableRecipe& table, const Group& group) {
@@ -40,87 +42,17 @@ Cell convergence_cell(const Result& result) {
   return cell;
 }
 
-std::vector<report::Column> columns_of_report() {
-  return {{"method", "method", Align::left},
-          {"paper_best", "paper, %", Align::right},
-          {"best", "best, %", Align::right},
-          {"last", "last, %", Align::right},
-          {"validated", "validated, %", Align::right},
-          {"mean_brake", "mean brake", Align::right},
-          {"paper_seconds", "paper, s", Align::right},
-          {"convergence_seconds", "converged, s", Align::right},
-          {"paper_wall_seconds", "paper, total s", Align::right},
-          {"wall_seconds", "wall time", Align::right},
-          {"paper_memory", "paper, MB", Align::right},
-          {"peak_memory", "memory", Align::right},
-          {"seeds", "seeds", Align::right}};  // the last: see leave_out_seeds
-}
-
-std::vector<Cell> row_of(const TableRecipe& table, const Group& group, std::optional<double> target) {
-  const auto result = result_of(table, group, target);
-  const auto size = [](double bytes) { return base::memory(static_cast<std::int64_t>(bytes)); };
-  return {Cell(row_title(table, group) + (result.finished ? "" : " (unfinished)")),
-          number_or_nothing(result.paper_best),
-          mean_cell(result.best, 2),
-          mean_cell(result.last, 2),
-          mean_cell(result.validated, 2),
-          mean_as(result.brake, [](double brake) { return base::decimal(brake, 3); }),
-          result.paper_never_converged ? Cell("∗") : number_or_nothing(result.paper_seconds),
-          convergence_cell(result),
-          number_or_nothing(result.paper_wall_seconds),
-          mean_as(result.wall_seconds, base::duration),
-          number_or_nothing(result.paper_memory),
-          mean_as(result.peak_memory, size),
-          Cell::count(static_cast<std::int64_t>(result.seeds))};
-}
-
-std::string convergence_note(const TableRecipe& table, double target) {
-  const auto baseline = std::find_if(table.rows.begin(), table.rows.end(),
-                                     [&](const TableRow& row) { return row.key == table.baseline; });
-  return fmt::format(
-      "Converged: training time, evaluation left out, until the test accuracy first reaches {:.2f} % (95 "
-      "% of {}'s best), mean over seeds; ∗ if never.",
-      target, baseline->title);
-}
-
-// Where every row has all seeds, the heading can say so. Empties the column then.
-bool leave_out_seeds(report::TextTable& block, std::size_t seeds) {
-  const auto all = Cell::count(static_cast<std::int64_t>(seeds)).value;
-  if (std::any_of(block.rows.begin(), block.rows.end(),
-                  [&](const auto& row) { return row.back().value != all; }))
-    return false;
-  for (auto& row : block.rows) row.back() = {};
-  return true;
-}
-
-std::vector<Block> blocks_of(const TableRecipe& table, const std::vector<Group>& groups) {
-  std::vector<Block> blocks;
-  for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    const auto target = convergence_target(table, groups, column);
-    report::TextTable block{columns_of_report(), {}};
-    for (const auto& group : groups)
-      if (group.column == column) block.add(row_of(table, group, target));
-    if (block.rows.empty()) continue;
-    auto title = table.columns[column].title;
-    if (leave_out_seeds(block, table.seeds.size()))
-      title += table.seeds.size() == 1 ? "; one seed" : fmt::format("; {} seeds", table.seeds.size());
-    blocks.push_back({title, without_empty_columns(block), target ? convergence_note(table, *target) : "",
-                      paired_differences(table, groups, column)});
-  }
-  return blocks;
-}
-
-// A row of the table for other programs: columns and cells in one go, so that they cannot part.
-class FlatRow {
+// A row: columns and cells in one go, so that they cannot part.
+class Row {
  public:
-  void add(std::string key, Cell cell) {
-    columns.push_back({key, std::move(key)});
+  void add(std::string key, Cell cell) { add(key, key, std::move(cell), Align::left); }
+  void add(std::string key, std::string title, Cell cell, Align align = Align::right) {
+    columns.push_back({std::move(key), std::move(title), align});
     cells.push_back(std::move(cell));
   }
   void add_number(std::string key, const std::optional<double>& value) {
     add(std::move(key), value ? Cell::number(*value, 4) : Cell());
   }
-  void add_count(std::string key, std::int64_t count) { add(std::move(key), Cell::count(count)); }
   void add_truth(std::string key, std::optional<bool> truth) {
     add(std::move(key), truth ? Cell(*truth, *truth ? "true" : "false") : Cell());
   }
@@ -137,22 +69,123 @@ class FlatRow {
   std::vector<Cell> cells;
 };
 
+// For people.
+Row row_of(const TableRecipe& table, const Group& group, std::optional<double> target) {
+  const auto result = result_of(table, group, target);
+  const auto size = [](double bytes) { return base::memory(static_cast<std::int64_t>(bytes)); };
+  Row row;
+  row.add("method", "method", row_title(table, group) + (result.finished ? "" : " (unfinished)"),
+          Align::left);
+  row.add("paper_best", "paper, %", number_or_nothing(result.paper_best));
+  row.add("best", "best, %", mean_cell(result.best, 2));
+  row.add("last", "last, %", mean_cell(result.last, 2));
+  row.add("validated", "validated, %", mean_cell(result.validated, 2));
+  row.add("mean_brake", "mean brake",
+          mean_as(result.brake, [](double brake) { return base::decimal(brake, 3); }));
+  row.add("paper_seconds", "paper, s",
+          result.paper_never_converged ? Cell("∗") : number_or_nothing(result.paper_seconds));
+  row.add("convergence_seconds", "converged, s", convergence_cell(result));
+  row.add("paper_wall_seconds", "paper, total s", number_or_nothing(result.paper_wall_seconds));
+  row.add("wall_seconds", "wall time", mean_as(result.wall_seconds, base::duration));
+  row.add("paper_memory", "paper, MB", number_or_nothing(result.paper_memory));
+  row.add("peak_memory", "memory", mean_as(result.peak_memory, size));
+  row.add("seeds", "seeds", Cell::count(result.seeds));  // see leave_out_seeds
+  return row;
+}
+
+std::string convergence_note(const TableRecipe& table, double target) {
+  const auto baseline = std::ranges::find(table.rows, table.baseline, &TableRow::key);
+  return fmt::format(
+      "Converged: training time, evaluation left out, until the test accuracy first reaches {:.2f} % (95 "
+      "% of {}'s best), mean over seeds; ∗ if never.",
+      target, baseline->title);
+}
+
+// Where every row has all seeds, the heading can say so. Empties the column then.
+bool leave_out_seeds(report::TextTable& block, std::size_t seeds) {
+  const auto all = Cell::count(seeds).value;
+  if (std::ranges::any_of(block.rows, [&](const auto& row) { return row.back().value != all; })) return false;
+  for (auto& row : block.rows) row.back() = {};
+  return true;
+}
+
+// What it is compared with, in the order of the rows of the report.
+bool is_compared_with(const TableRecipe& table, const Group& method, const Group& other) {
+  if (other.column != method.column) return false;
+  if (other.control == Control::cosine) return true;
+  if (other.control == Control::none)
+    return other.row != method.row && table.rows[other.row].key == table.baseline;
+  return other.row == method.row;
+}
+
+/// Methods compared seed by seed: runs with one seed start from the same weights and see the same batches.
+/// What each method of a column is above or below the baseline, its own controls and the cosine schedule:
+/// mean differences over the seeds that both have, and their 95 % intervals. Comparisons with fewer than two
+/// common seeds are left out.
+report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,
+                                     std::size_t column) {
+  report::TextTable rows;
+  rows.columns = {{"method", "method", Align::left},
+                  {"less", "less", Align::left},
+                  {"best", "best, points", Align::right},
+                  {"last", "last, points", Align::right},
+                  {"validated", "validated, points", Align::right},
+                  {"seeds", "seeds", Align::right}};
+  for (const auto& method : groups) {
+    if (method.column != column || method.control != Control::none) continue;
+    auto name = table.rows[method.row].title;  // once
+    for (const auto& other : groups) {
+      if (!is_compared_with(table, method, other)) continue;
+      const auto best = report::differences_by_seed(method.runs, other.runs, &RunSummary::best_accuracy);
+      const auto last = report::differences_by_seed(method.runs, other.runs, &RunSummary::last_accuracy);
+      if (best.size() < 2 || last.size() < 2) continue;
+      const auto validated =
+          report::differences_by_seed(method.runs, other.runs, &RunSummary::validated_accuracy);
+      rows.add({Cell(std::exchange(name, "")), Cell(title_of(table, other)), report::difference_cell(best),
+                report::difference_cell(last), report::difference_cell(validated), Cell::count(best.size())});
+    }
+  }
+  return without_empty_columns(rows);
+}
+
+std::vector<Block> blocks_of(const TableRecipe& table, const std::vector<Group>& groups) {
+  std::vector<Block> blocks;
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    const auto target = convergence_target(table, groups, column);
+    report::TextTable block;
+    for (const auto& group : groups) {
+      if (group.column != column) continue;
+      auto row = row_of(table, group, target);
+      block.columns = std::move(row.columns);
+      block.add(std::move(row.cells));
+    }
+    if (block.rows.empty()) continue;
+    auto title = table.columns[column].title;
+    if (leave_out_seeds(block, table.seeds.size()))
+      title += table.seeds.size() == 1 ? "; one seed" : fmt::format("; {} seeds", table.seeds.size());
+    blocks.push_back({title, without_empty_columns(block), target ? convergence_note(table, *target) : "",
+                      paired_differences(table, groups, column)});
+  }
+  return blocks;
+}
+
 std::int64_t sum_over(const Group& group, std::int64_t train::StepCounts::*count) {
   std::int64_t sum = 0;
   for (const auto& run : group.runs) sum += run.counts.*count;
   return sum;
 }
 
-FlatRow flat_row(const Plan& plan, const Group& group, std::optional<double> target) {
+// For other programs.
+Row flat_row(const Plan& plan, const Group& group, std::optional<double> target) {
   const auto& table = plan.table;
   const auto result = result_of(table, group, target);
   const bool is_method = group.control == Control::none;
-  FlatRow row;
+  Row row;
   row.add("table", plan.name);
   row.add("column", table.columns[group.column].key);
   row.add("method", key_of(table, group));
   row.add("control", name_of(group.control));
-  row.add_count("seeds", static_cast<std::int64_t>(result.seeds));
+  row.add("seeds", Cell::count(result.seeds));
   row.add_truth("finished", result.finished);
   row.add_number("paper_best", result.paper_best);
   row.add_values("best", result.best);
@@ -165,26 +198,22 @@ FlatRow flat_row(const Plan& plan, const Group& group, std::optional<double> tar
                                              : std::nullopt);
   row.add_number("convergence_target", target);
   row.add_values("convergence_seconds", result.convergence_seconds);
-  row.add("converged_seeds",
-          target ? Cell::count(static_cast<std::int64_t>(result.convergence_seconds.size())) : Cell());
+  row.add("converged_seeds", target ? Cell::count(result.convergence_seconds.size()) : Cell());
   row.add_truth("never_converged", target ? std::optional(result.convergence_seconds.empty()) : std::nullopt);
   row.add_number("paper_wall_seconds", result.paper_wall_seconds);
   row.add_values("wall_seconds", result.wall_seconds);
   row.add_number("paper_memory_mb", result.paper_memory);
   row.add_mean("peak_memory", result.peak_memory);
-  row.add_count("skipped_steps", sum_over(group, &train::StepCounts::skipped));
-  row.add_count("non_finite_probes", sum_over(group, &train::StepCounts::non_finite_probes));
-  row.add_count("steps_within_noise", sum_over(group, &train::StepCounts::within_noise));
+  row.add("skipped_steps", Cell::count(sum_over(group, &train::StepCounts::skipped)));
+  row.add("non_finite_probes", Cell::count(sum_over(group, &train::StepCounts::non_finite_probes)));
+  row.add("steps_within_noise", Cell::count(sum_over(group, &train::StepCounts::within_noise)));
   return row;
 }
 
 }  // namespace
 
 std::string controls_note(const std::vector<Group>& groups) {
-  const auto has = [&](Control control) {
-    return std::any_of(groups.begin(), groups.end(),
-                       [&](const Group& group) { return group.control == control; });
-  };
+  const auto has = [&](Control control) { return std::ranges::count(groups, control, &Group::control) > 0; };
   std::vector<std::string_view> notes;
   if (has(Control::matched))
     notes.emplace_back(
@@ -226,16 +255,20 @@ std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>
   }
   add(comparisons_note(comparisons));
   add(controls_note(read.groups));
-  for (const auto& [column, why] : unavailable)
-    add(fmt::format("{} is left out: {}", plan.table.columns[column].title, why));
-  for (const auto& sentence : read.irregularities()) add(sentence);
-  for (const auto& problem : read.problems) add(problem);
-  return fmt::format("{}\n{}", text, differences_text(plan, style));
+  return text + closing_text(plan, read, unavailable, style);
 }
 
-std::string differences_text(const Plan& plan, const ReportStyle& style) {
+std::string closing_text(const Plan& plan, const Groups& groups,
+                         const std::map<std::size_t, std::string>& unavailable, const ReportStyle& style) {
   const auto width = style.markdown ? 0 : style.width;
-  std::string text = plan.of_the_paper ? "What differs from the paper:\n" : "How it was made:\n";
+  std::vector<std::string> sentences;
+  for (const auto& [column, why] : unavailable)
+    sentences.push_back(fmt::format("{} is left out: {}", plan.table.columns[column].title, why));
+  for (const auto& list : {groups.irregularities(), groups.problems})
+    sentences.insert(sentences.end(), list.begin(), list.end());
+  std::string text;
+  for (const auto& sentence : sentences) text += fmt::format("\n{}\n", report::wrapped(sentence, width));
+  text += plan.of_the_paper ? "\nWhat differs from the paper:\n" : "\nHow it was made:\n";
   for (const auto& difference : plan.differences)
     text += fmt::format("{}\n", report::wrapped(fmt::format("- {}", difference), width, "  "));
   return text;

@@ -39,8 +39,10 @@ std::string controls_note(const std::vector<Group>& groups);
 /// How many of so many intervals miss 0 by chance; "" for none.
 std::string comparisons_note(std::size_t comparisons);
 
-/// "What differs from the paper", or from the table as it is written, as a list.
-std::string differences_text(const Plan& plan, const ReportStyle& style);
+/// What a report ends with: what could not be run, what went wrong in the runs, what differs from the paper
+/// or from the table as it is written.
+std::string closing_text(const Plan& plan, const Groups& groups,
+                         const std::map<std::size_t, std::string>& unavailable, const ReportStyle& style);
 
 /// All blocks as one table, for other programs: keys, numbers and truths, no text to be taken apart.
 report::TextTable to_flat(const Plan& plan);

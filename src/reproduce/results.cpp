@@ -1,6 +1,7 @@
 #include "reproduce/results.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sadam/error.h>
 
 #include <algorithm>
@@ -15,14 +16,12 @@
 
 #include "base/quantities.h"
 #include "base/statistics.h"
-#include "report/comparison.h"
 #include "train/recipe/fields.h"
 #include "train/recipe/short_name.h"
 
 namespace sadam::reproduce {
 namespace {
 
-using report::Align;
 using report::Cell;
 using report::RunSummary;
 using Run = const RunSummary&;
@@ -40,24 +39,14 @@ std::optional<double> number_for(const std::map<std::string, double>& numbers, c
 // others have one, that has times elsewhere.
 bool paper_has_star(const TableRecipe& table, const TableRow& row, const std::string& column) {
   return row.paper.contains(column) && !row.paper_seconds.contains(column) && !row.paper_seconds.empty() &&
-         std::any_of(table.rows.begin(), table.rows.end(),
-                     [&](const TableRow& other) { return other.paper_seconds.contains(column); });
-}
-
-// What it is compared with, in the order of the rows of the report.
-bool is_compared_with(const TableRecipe& table, const Group& method, const Group& other) {
-  if (other.column != method.column) return false;
-  if (other.control == Control::cosine) return true;
-  if (other.control == Control::none)
-    return other.row != method.row && table.rows[other.row].key == table.baseline;
-  return other.row == method.row;
+         std::ranges::any_of(table.rows,
+                             [&](const TableRow& other) { return other.paper_seconds.contains(column); });
 }
 
 /// Without an epoch if the run is not there.
 RunSummary summary_of(const Plan& plan, const PlannedRun& run) {
   if (plan.recorded) {
-    const auto found = std::find_if(plan.recorded->begin(), plan.recorded->end(),
-                                    [&](const RunSummary& each) { return each.folder == run.folder; });
+    const auto found = std::ranges::find(*plan.recorded, run.folder, &RunSummary::folder);
     if (found == plan.recorded->end()) return {};
     auto summary = *found;
     summary.name = run.label(plan.table);
@@ -86,12 +75,13 @@ std::vector<std::string> differences_from_plan(const RunSummary& run, const Plan
 Plan with_recorded(Plan plan, std::vector<RunSummary> runs, const std::filesystem::path& root) {
   std::size_t known = 0;
   std::set<std::string> said;
+  std::map<std::string, std::size_t> devices;  // of how many runs
   for (auto& summary : runs) {
     summary.folder = root / summary.name;
-    const auto run = std::find_if(plan.runs.begin(), plan.runs.end(),
-                                  [&](const PlannedRun& each) { return each.folder == summary.folder; });
+    const auto run = std::ranges::find(plan.runs, summary.folder, &PlannedRun::folder);
     if (run == plan.runs.end()) continue;
     ++known;
+    if (summary.recipe) ++devices[summary.recipe->train.device];
     for (auto& sentence : differences_from_plan(summary, *run))
       if (said.insert(sentence).second) plan.differences.push_back(std::move(sentence));
   }
@@ -99,6 +89,11 @@ Plan with_recorded(Plan plan, std::vector<RunSummary> runs, const std::filesyste
     throw Error(
         fmt::format("there are no runs of {} in what was recorded: the names of its runs begin with {}/.",
                     plan.name, plan.name));
+  if (devices.size() > 1) {
+    std::vector<std::string> each;
+    for (const auto& [device, count] : devices) each.push_back(fmt::format("{} on {}", count, device));
+    plan.differences.push_back(fmt::format("runs of several devices: {}", fmt::join(each, ", ")));
+  }
   plan.recorded = std::move(runs);
   return plan;
 }
@@ -114,24 +109,14 @@ std::filesystem::path full_path(const std::filesystem::path& folder) {
 // The request that such a folder was made by: "table1-quick" of table1. None if it is another table's.
 std::optional<Request> request_behind(std::string_view folder, std::string_view table) {
   if (!folder.starts_with(table)) return std::nullopt;
+  const auto variant = folder.substr(table.size());
   Request request;
-  auto variant = folder.substr(table.size());
-  constexpr std::string_view kQuick = "-quick";
-  if (variant.starts_with(kQuick)) {
-    request.quick = true;
-    variant.remove_prefix(kQuick.size());
-  }
-  if (variant.empty()) return request;
-  constexpr std::string_view kEpochs = "-epochs";
-  if (!variant.starts_with('-') || !variant.ends_with(kEpochs)) return std::nullopt;
-  variant.remove_prefix(1);
-  if (variant.size() <= kEpochs.size()) return std::nullopt;
-  variant.remove_suffix(kEpochs.size());
+  request.quick = variant.starts_with("-quick");
+  const auto number = variant.substr(std::min(variant.find_first_of("0123456789"), variant.size()));
   std::int64_t epochs = 0;
-  const auto [end, problem] = std::from_chars(variant.data(), variant.data() + variant.size(), epochs);
-  if (problem != std::errc() || end != variant.data() + variant.size() || epochs < 1) return std::nullopt;
-  request.epochs = epochs;
-  return request;
+  if (std::from_chars(number.data(), number.data() + number.size(), epochs).ec == std::errc())
+    request.epochs = epochs;
+  return variant == variant_of(request) ? std::optional(request) : std::nullopt;
 }
 
 }  // namespace
@@ -175,8 +160,7 @@ report::RunSummary as_planned(report::RunSummary run, const FoundTable& table) {
 // ---- groups of runs ---------------------------------------------------------------------------------------
 
 bool Group::is_finished() const {
-  return std::all_of(runs.begin(), runs.end(),
-                     [](Run run) { return run.state == report::RunState::finished; });
+  return std::ranges::all_of(runs, [](Run run) { return run.state == report::RunState::finished; });
 }
 
 std::vector<std::string> Groups::irregularities() const {
@@ -194,13 +178,11 @@ Groups read_groups(const Plan& plan) {
     if (!summary.problem.empty()) result.problems.push_back(summary.problem);
     if (!summary.last_accuracy) continue;
     const Group wanted{run.column, run.row, run.control, {}};
-    auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const Group& other) { return place_of(other) == place_of(wanted); });
+    auto group = std::ranges::find(groups, place_of(wanted), place_of);
     if (group == groups.end()) group = groups.insert(group, wanted);
     group->runs.push_back(std::move(summary));
   }
-  std::sort(groups.begin(), groups.end(),
-            [](const Group& a, const Group& b) { return place_of(a) < place_of(b); });
+  std::ranges::sort(groups, {}, place_of);
   return result;
 }
 
@@ -227,7 +209,7 @@ std::optional<double> convergence_target(const TableRecipe& table, const std::ve
         table.rows[group.row].key != table.baseline)
       continue;
     // What was recorded without its epochs says nothing about when it got there.
-    if (std::any_of(group.runs.begin(), group.runs.end(), [](const auto& run) { return run.epochs.empty(); }))
+    if (std::ranges::any_of(group.runs, [](const auto& run) { return run.epochs.empty(); }))
       return std::nullopt;
     const auto best = values_of(group.runs, best_percent);
     if (!best.empty()) return 0.95 * base::mean(best);
@@ -265,33 +247,6 @@ Result result_of(const TableRecipe& table, const Group& group, std::optional<dou
 
 Cell mean_cell(const std::vector<double>& values, int digits) {
   return values.empty() ? Cell() : Cell(base::mean(values), base::with_deviation(values, digits));
-}
-
-report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,
-                                     std::size_t column) {
-  report::TextTable rows;
-  rows.columns = {{"method", "method", Align::left},
-                  {"less", "less", Align::left},
-                  {"best", "best, points", Align::right},
-                  {"last", "last, points", Align::right},
-                  {"validated", "validated, points", Align::right},
-                  {"seeds", "seeds", Align::right}};
-  for (const auto& method : groups) {
-    if (method.column != column || method.control != Control::none) continue;
-    auto name = table.rows[method.row].title;  // once
-    for (const auto& other : groups) {
-      if (!is_compared_with(table, method, other)) continue;
-      const auto best = report::differences_by_seed(method.runs, other.runs, &RunSummary::best_accuracy);
-      const auto last = report::differences_by_seed(method.runs, other.runs, &RunSummary::last_accuracy);
-      if (best.size() < 2 || last.size() < 2) continue;
-      const auto validated =
-          report::differences_by_seed(method.runs, other.runs, &RunSummary::validated_accuracy);
-      rows.add({Cell(std::exchange(name, "")), Cell(title_of(table, other)), report::difference_cell(best),
-                report::difference_cell(last), report::difference_cell(validated),
-                Cell::count(static_cast<std::int64_t>(best.size()))});
-    }
-  }
-  return without_empty_columns(rows);
 }
 
 }  // namespace sadam::reproduce

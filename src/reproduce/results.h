@@ -1,5 +1,5 @@
-// What the runs of a plan came to: read, put together by method and control, compared seed by seed; and the
-// plans that runs were made for.
+// What the runs of a plan came to: read, and put together by method and control; and the plans that runs were
+// made for.
 #pragma once
 
 #include <cstddef>
@@ -100,12 +100,5 @@ Result result_of(const TableRecipe& table, const Group& group, std::optional<dou
 
 /// Mean and deviation, as `report::with_deviation` writes them; nothing for no values.
 report::Cell mean_cell(const std::vector<double>& values, int digits);
-
-/// Methods compared seed by seed: runs with one seed start from the same weights and see the same batches.
-/// What each method of a column is above or below the baseline, its own controls and the cosine schedule:
-/// mean differences over the seeds that both have, and their 95 % intervals. Comparisons with fewer than two
-/// common seeds are left out.
-report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,
-                                     std::size_t column);
 
 }  // namespace sadam::reproduce

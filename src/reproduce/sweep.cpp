@@ -29,17 +29,15 @@ constexpr const char* kTable = "sweep";
 
 // A value as TOML; nothing for what no field can have.
 std::optional<std::string> value_text(const toml::node& node) {
-  if (const auto* text = node.as_string()) {
-    auto copy = text->get();
-    return train::to_toml(train::Slot(&copy));
-  }
-  if (const auto* integer = node.as_integer()) return fmt::format("{}", integer->get());
-  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
-  if (const auto* number = node.as_floating_point()) {
-    auto copy = number->get();
-    return train::to_toml(train::Slot(&copy));
-  }
-  return std::nullopt;
+  auto value = train::value_of(node);
+  return std::visit(
+      []<class Held>(Held& held) -> std::optional<std::string> {
+        if constexpr (std::is_same_v<Held, train::OtherValue>)
+          return std::nullopt;
+        else
+          return train::to_toml(train::Slot(&held));
+      },
+      value);
 }
 
 bool is_seed(const FieldRow& row) { return row.table.empty() && row.key == "seed"; }
@@ -89,14 +87,13 @@ std::vector<SweptField> fields_of_text(const std::string& text, const std::strin
                     "optimizer.lr = [1e-4, 1e-3].",
                     place(*found)));
   // Tables of toml++ are in alphabetical order, and the order of the text counts.
-  std::vector<std::pair<toml::source_position, SweptField>> fields;
+  std::multimap<toml::source_position, SweptField> fields;
   const auto add = [&](const std::string& name, const toml::node& node) {
     const auto where = place(node);
     train::checked_row(train::entry_about(name, where));  // refuses what is no field
     const auto* const range = node.as_string();
-    fields.emplace_back(node.source().begin, name == "seed" && range != nullptr
-                                                 ? seeds_field(range->get(), where)
-                                                 : listed_field(name, node, where));
+    fields.emplace(node.source().begin, name == "seed" && range != nullptr ? seeds_field(range->get(), where)
+                                                                           : listed_field(name, node, where));
   };
   for (const auto& [key, node] : *table) {
     const auto* const inner = node.as_table();  // optimizer.lr = …, without quotes
@@ -105,10 +102,7 @@ std::vector<SweptField> fields_of_text(const std::string& text, const std::strin
     else
       for (const auto& [last, value] : *inner) add(fmt::format("{}.{}", key.str(), last.str()), value);
   }
-  std::stable_sort(fields.begin(), fields.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<SweptField> result;
-  result.reserve(fields.size());
   for (auto& [position, field] : fields) result.push_back(std::move(field));
   return result;
 }
@@ -206,17 +200,6 @@ std::vector<Combination> combinations(const SweepRequest& request, const std::ve
   return all;
 }
 
-train::Recipe resolve(const Combination& combination, const std::string& file) {
-  try {
-    return combination.source->resolve();
-  } catch (const UsageError& error) {
-    // What is wrong with one value names it; what is wrong with several of them does not.
-    const std::string sentence = error.what();
-    if (sentence.starts_with("--set") || (!file.empty() && sentence.starts_with(file + ":"))) throw;
-    throw UsageError(fmt::format("{}: {}", fmt::join(combination.assignments, ", "), sentence));
-  }
-}
-
 // Where a value was made safe for a file name, two of them may have become one.
 void make_distinct(std::vector<PlannedRun>& runs) {
   std::map<std::filesystem::path, std::size_t> times;
@@ -231,8 +214,7 @@ void make_distinct(std::vector<PlannedRun>& runs) {
 // Adds a run, and the row of its seeds where it is the first.
 void add_run(Plan& plan, PlannedRun run, const std::string& row_key) {
   auto& rows = plan.table.rows;
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const TableRow& row) { return row.key == row_key; });
+  const auto found = std::ranges::find(rows, row_key, &TableRow::key);
   run.row = static_cast<std::size_t>(found - rows.begin());
   if (found == rows.end()) {
     auto& row = rows.emplace_back();
@@ -275,7 +257,8 @@ Plan plan_sweep(const SweepRequest& request, const std::vector<SweptField>& fiel
   std::set<std::string> known;
   for (const auto& combination : combinations(request, fields)) {
     PlannedRun run;
-    run.recipe = resolve(combination, request.file);
+    run.recipe = resolved(*combination.source, request.file,
+                          fmt::format("{}", fmt::join(combination.assignments, ", ")));
     run.source = combination.source;
     run.seed = run.recipe.seed;
     if (plan.name.empty()) plan.name = grid_name(request, run.recipe, fields);

@@ -95,7 +95,7 @@ std::vector<std::string> keys_of(const std::vector<Keyed>& items) {
 }
 
 inline bool contains(const std::vector<std::string>& keys, std::string_view key) {
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
+  return std::ranges::find(keys, key) != keys.end();
 }
 
 /// As typed: "1,2,3", "1-3", "1-3,7". Throws a UsageError for what is no such list, a range that ends before

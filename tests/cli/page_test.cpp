@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "cli/program.h"
-#include "report/picture_file.h"
+#include "report/picture.h"
 #include "support/fake_runs.h"
 
 namespace sadam::cli {

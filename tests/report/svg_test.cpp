@@ -12,7 +12,6 @@
 #include <string>
 
 #include "report/picture.h"
-#include "report/picture_file.h"
 #include "support/temporary_folder.h"
 #include "support/xml.h"
 

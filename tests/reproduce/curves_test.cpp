@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "report/picture_file.h"
+#include "report/picture.h"
 #include "support/fake_runs.h"
 #include "support/files.h"
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "base/usage_error.h"
-#include "report/runs_csv.h"
+#include "report/run_list.h"
 #include "support/files.h"
 
 namespace sadam::reproduce {

@@ -1,5 +1,6 @@
 #include "reproduce/render.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 
 #include "base/text.h"
 #include "report/run_list.h"
-#include "report/runs_csv.h"
 #include "reproduce/results.h"
 #include "support/fake_runs.h"
 #include "support/refusal.h"
@@ -120,6 +120,20 @@ TEST(Render, RunsReadBackFromAListGiveTheSameTable) {
     sadam::testing::add_irregular_steps({run.folder});
   }
   EXPECT_EQ(to_csv(to_flat(recorded)), to_csv(to_flat(plan)));
+}
+
+TEST(Render, RecordedRunsOfSeveralDevicesAreSaidToBe) {
+  const TemporaryFolder folder;
+  const auto plan = plan_in(folder.path(), {1, 2});
+  for (const auto& run : plan.runs) write_run(run, {0.10, 0.16}, 0.5);
+  report::RunQuery query;
+  query.root = folder.path();
+  auto runs = report::runs_in_csv(to_csv(report::list_runs(query).full), "runs.csv");
+  const auto said = [&] { return to_report(with_recorded(plan, runs, folder.path()), {}, {}); };
+  EXPECT_EQ(said().find("several devices"), std::string::npos);
+  runs.front().recipe->train.device = "cuda";
+  const auto both = fmt::format("runs of several devices: {} on cpu, 1 on cuda\n", runs.size() - 1);
+  EXPECT_NE(said().find(both), std::string::npos) << said();
 }
 
 TEST(Render, AListOfOtherRunsIsRefusedAndSoIsWhatIsNoList) {

@@ -32,7 +32,7 @@ std::vector<std::string> keys_of(std::string_view table) {
 
 bool is_table(std::string_view name) {
   const auto& names = table_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 /// A name that is neither a table nor a field outside all tables.
@@ -127,7 +127,7 @@ class Assignment {
 
   void check_text(const std::string& text) const {
     if (const auto* const choice = std::get_if<OneOf>(&row_.allowed)) {
-      if (std::find(choice->names.begin(), choice->names.end(), text) == choice->names.end())
+      if (std::ranges::find(choice->names, text) == choice->names.end())
         refuse(entry_, fmt::format("{} is {}{}", row_.name(), base::in_quotes(text),
                                    base::suggestion(text, choice->names)));
       return;

@@ -242,14 +242,14 @@ bool FieldRow::applies_to(const Recipe& recipe) const {
     if (table == "control") return name == recipe.control.kind;
     throw std::logic_error("a table of the recipe without a choice has fields for some of them");
   };
-  return std::any_of(only_for.begin(), only_for.end(), chosen);
+  return std::ranges::any_of(only_for, chosen);
 }
 
 const FieldRow* find_row(std::string_view table, std::string_view key) {
   if (table == "optimizer" && key == "damp_decay") key = "damp_weight_decay";  // as it was called once
   const auto& rows = field_table();
-  const auto found = std::find_if(rows.begin(), rows.end(),
-                                  [&](const FieldRow& row) { return row.table == table && row.key == key; });
+  const auto found =
+      std::ranges::find_if(rows, [&](const FieldRow& row) { return row.table == table && row.key == key; });
   return found == rows.end() ? nullptr : &*found;
 }
 
@@ -324,16 +324,10 @@ const std::vector<Field>& recipe_fields() {
 
 // ---- where recipes differ --------------------------------------------------------------------------------
 
-namespace {
-
-bool is_folder(const std::string& data) { return data.starts_with("folder:"); }
-
-}  // namespace
-
 bool may_change(std::string_view field) {
   constexpr std::array<std::string_view, 5> kFields = {"title", "data.root", "train.processes", "train.split",
                                                        "train.checkpoint_every"};
-  return std::find(kFields.begin(), kFields.end(), field) != kFields.end();
+  return std::ranges::find(kFields, field) != kFields.end();
 }
 
 std::vector<Difference> differences(const Recipe& first, const Recipe& second) {
@@ -341,7 +335,7 @@ std::vector<Difference> differences(const Recipe& first, const Recipe& second) {
   auto b = second;
   // Runs of older versions say 0 where they scaled the images of a folder to 224 pixels.
   for (auto* const recipe : {&a, &b})
-    if (recipe->data.pixels == 0 && is_folder(recipe->data.name)) recipe->data.pixels = 224;
+    if (recipe->data.pixels == 0 && recipe->data.name.starts_with("folder:")) recipe->data.pixels = 224;
   std::vector<Difference> found;
   for (const auto& row : field_table()) {
     const auto name = row.name();

@@ -67,10 +67,8 @@ Recipe unsaid(const Recipe& recipe, const NamedRecipe* base) {
     result.optimizer.name = recipe.optimizer.name;
   }
   const auto before = result.optimizer;
-  if (before.name == recipe.optimizer.name && before.preset == recipe.optimizer.preset) {
-    if (base == nullptr) result.optimizer = plain_optimizer(recipe.optimizer);
+  if (base != nullptr && before.name == recipe.optimizer.name && before.preset == recipe.optimizer.preset)
     return result;
-  }
   result.optimizer = plain_optimizer(recipe.optimizer);
   result.optimizer.name = before.name;
   result.optimizer.preset = before.preset;
@@ -96,7 +94,7 @@ bool describes_experiment(const FieldRow& row) {
   constexpr std::array<std::string_view, 8> kOthers = {
       "title",         "data.root",    "train.processes",        "train.split",
       "train.threads", "train.device", "train.checkpoint_every", "train.evaluate_batch"};
-  return std::find(kOthers.begin(), kOthers.end(), row.name()) == kOthers.end();
+  return std::ranges::find(kOthers, row.name()) == kOthers.end();
 }
 
 std::optional<NamedRecipe> named_recipe(const std::filesystem::path& file, std::string_view text) {
@@ -122,7 +120,7 @@ std::string stem_of(const std::filesystem::path& recipe_file) {
 std::string short_name(const Recipe& recipe, const NamedRecipe* base,
                        const std::vector<std::string>& without) {
   const auto is_wanted = [&](const std::string& field) {
-    return std::find(without.begin(), without.end(), field) == without.end();
+    return std::ranges::find(without, field) == without.end();
   };
   auto before = unsaid(recipe, base);
   auto now = recipe;

@@ -51,7 +51,7 @@ void RecipeSource::ignore(std::string_view table_name) { ignored_.emplace_back(t
 
 bool RecipeSource::ignores(const Entry& entry) const {
   const auto& outer = entry.table.empty() ? entry.key : entry.table;
-  return std::find(ignored_.begin(), ignored_.end(), outer) != ignored_.end();
+  return std::ranges::find(ignored_, outer) != ignored_.end();
 }
 
 Recipe RecipeSource::resolve() const {
@@ -72,9 +72,8 @@ Recipe RecipeSource::resolve() const {
   }
   recipe.optimizer = plain_optimizer(recipe.optimizer);
   for (const auto& [row, entry] : given) assign(*row, *entry, recipe);
-  const bool brake_given = std::any_of(given.begin(), given.end(), [](const Given& each) {
-    return each.row->table == "control" && each.row->key == "brake";
-  });
+  const bool brake_given = std::ranges::any_of(
+      given, [](const Given& each) { return each.row->table == "control" && each.row->key == "brake"; });
   check_together(recipe, brake_given);
   return recipe;
 }

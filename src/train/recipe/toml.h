@@ -33,15 +33,13 @@ constexpr void assert_toml(bool holds, const char* what) {
 namespace sadam::train {
 
 /// Throws a UsageError that names `origin` and the line for what is not TOML.
+///
+/// The tables by which toml++ 3.3 tells white space from other characters outside ASCII have holes in them up
+/// to U+FEFF, where it runs into undefined behaviour (an ü in a quoted name is enough). It is not shown any
+/// of these: their bytes pass through it as characters that are beyond.
 toml::table parse_toml(std::string_view text, std::string_view origin);
 
-/// The same document in ASCII alone: other characters are written as escapes; in comments they become
-/// question marks. Lines stay where they are. Throws a UsageError for what is not UTF-8 and for characters
-/// outside ASCII that stand outside quotes.
-///
-/// Why: the tables by which toml++ 3.3 tells white space from other characters outside ASCII have holes in
-/// them, where it runs into undefined behaviour (an ü in a quoted name is enough). It is not shown any.
-std::string ascii_toml(std::string_view text, std::string_view origin);
+Value value_of(const toml::node& node);
 
 /// What a text says about fields, in the order of the text. Throws a UsageError that names `origin` and the
 /// line for what is not TOML.

@@ -1,13 +1,18 @@
 #include "train/record/events.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sadam/error.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "base/file.h"
 #include "train/record/json_fields.h"
@@ -16,20 +21,6 @@ namespace sadam::train {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-// What an event is called in its line.
-template <class Kind>
-constexpr const char* kNameOf = nullptr;
-template <>
-constexpr const char* kNameOf<StepEvent> = "step";
-template <>
-constexpr const char* kNameOf<EpochEvent> = "epoch";
-template <>
-constexpr const char* kNameOf<ChatterEvent> = "chatter";
-template <>
-constexpr const char* kNameOf<RegimeEvent> = "regime";
-template <>
-constexpr const char* kNameOf<NoteEvent> = "note";
 
 // Calls visit(name, member) for each field, in the order in which they are written: once for the reader and
 // the writer.
@@ -114,47 +105,29 @@ class QuickFieldReader {
   }
 
   static bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
-  std::size_t digits_at(std::size_t at) const {
-    auto end = at;
-    while (end < rest_.size() && is_digit(rest_[end])) ++end;
-    return end - at;
-  }
-  char at(std::size_t index) const { return index < rest_.size() ? rest_[index] : '\0'; }
-  // How long the number is that the text begins with, by JSON's rules; 0 for none.
-  std::size_t number_length() const {
-    std::size_t end = at(0) == '-' ? 1 : 0;
-    const auto whole = digits_at(end);
-    if (whole == 0 || (whole > 1 && at(end) == '0')) return 0;
-    end += whole;
-    if (at(end) == '.') {
-      const auto more = digits_at(end + 1);
-      if (more == 0) return 0;
-      end += 1 + more;
-    }
-    if (at(end) == 'e' || at(end) == 'E') {
-      const std::size_t sign = at(end + 1) == '+' || at(end + 1) == '-' ? 1 : 0;
-      const auto more = digits_at(end + 1 + sign);
-      if (more == 0) return 0;
-      end += 1 + sign + more;
-    }
-    return end;
+  // from_chars takes more than JSON has: 01, .5, 5., inf. And −0 is an integer of JSON's, which loses its
+  // sign.
+  static bool is_json(std::string_view number) {
+    if (number == "-0") return false;
+    if (number.starts_with('-')) number.remove_prefix(1);
+    const auto digits_at = [&](std::size_t at) { return at < number.size() && is_digit(number[at]); };
+    const auto point = number.find('.');
+    return digits_at(0) && !(number[0] == '0' && digits_at(1)) &&
+           (point == std::string_view::npos || digits_at(point + 1));
   }
 
   template <class Number>
-  bool take_number(Number& value, std::size_t length) {
-    const auto [end, problem] = std::from_chars(rest_.data(), rest_.data() + length, value);
-    if (length == 0 || problem != std::errc() || end != rest_.data() + length) return false;
-    rest_.remove_prefix(length);
-    return true;
+  bool take_number(Number& value) {
+    const auto [end, problem] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    const auto number = rest_.substr(0, static_cast<std::size_t>(end - rest_.data()));
+    rest_.remove_prefix(number.size());
+    return problem == std::errc() && is_json(number);
   }
-  bool take_value(std::int64_t& value) { return take_number(value, number_length()); }
+  bool take_value(std::int64_t& value) { return take_number(value); }
   bool take_value(double& value) {
-    if (take("null")) {
-      value = std::numeric_limits<double>::quiet_NaN();
-      return true;
-    }
-    const auto length = number_length();
-    return rest_.substr(0, length) != "-0" && take_number(value, length);  // an integer, which has no −0
+    if (!take("null")) return take_number(value);
+    value = std::numeric_limits<double>::quiet_NaN();
+    return true;
   }
   bool take_value(bool& value) {
     value = take("true");
@@ -176,7 +149,7 @@ class QuickFieldReader {
 
 template <class Kind>
 bool read_quickly(std::string_view line, Kind& event) {
-  static const auto beginning = fmt::format(R"({{"event":"{}")", kNameOf<Kind>);
+  static const auto beginning = fmt::format(R"({{"event":"{}")", Kind::kName);
   if (!line.starts_with(beginning)) return false;
   QuickFieldReader reader(line.substr(beginning.size()));
   visit_fields(event, reader);
@@ -188,7 +161,7 @@ std::optional<Event> event_called(const std::string& name, const JsonFieldReader
                                   std::variant<Kinds...>* /*of these*/) {
   std::optional<Event> event;
   const auto try_kind = [&]<class Kind>(Kind kind) {
-    if (name != kNameOf<Kind>) return;
+    if (name != Kind::kName) return;
     visit_fields(kind, read);
     event = std::move(kind);
   };
@@ -218,7 +191,7 @@ std::string to_line(const Event& event) {
   OrderedJson json;
   std::visit(
       [&]<class Kind>(const Kind& kind) {
-        json["event"] = kNameOf<Kind>;
+        json["event"] = Kind::kName;
         visit_fields(kind, JsonFieldWriter(json));
       },
       event);
@@ -227,20 +200,11 @@ std::string to_line(const Event& event) {
 }
 
 void EventFile::add(Event event) {
-  std::visit(
-      [this]<class Kind>(Kind& one) {
-        if constexpr (std::is_same_v<Kind, StepEvent>)
-          steps.push_back(std::move(one));
-        else if constexpr (std::is_same_v<Kind, EpochEvent>)
-          epochs.push_back(one);
-        else if constexpr (std::is_same_v<Kind, ChatterEvent>)
-          chatter.push_back(one);
-        else if constexpr (std::is_same_v<Kind, RegimeEvent>)
-          regimes.push_back(std::move(one));
-        else
-          notes.push_back(std::move(one));
-      },
-      event);
+  if (auto* const step = std::get_if<StepEvent>(&event)) steps.push_back(std::move(*step));
+  if (auto* const epoch = std::get_if<EpochEvent>(&event)) epochs.push_back(*epoch);
+  if (auto* const window = std::get_if<ChatterEvent>(&event)) chatter.push_back(*window);
+  if (auto* const regime = std::get_if<RegimeEvent>(&event)) regimes.push_back(std::move(*regime));
+  if (auto* const note = std::get_if<NoteEvent>(&event)) notes.push_back(std::move(*note));
 }
 
 EventFile read_events(std::span<const std::byte> bytes) {
@@ -260,12 +224,120 @@ EventFile read_events(std::span<const std::byte> bytes) {
 
 EventFile read_events(const std::filesystem::path& path) {
   const auto bytes = base::read_file(path);
-  try {
-    return read_events(std::span(bytes));
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", path.string(), error.what()));
+  return base::naming(path, [&] { return read_events(std::span(bytes)); });
+}
+
+// ---- while it grows ---------------------------------------------------------------------------------------
+
+namespace {
+
+// Longer than the line of any event; what goes on for longer is garbage and is not kept.
+constexpr std::size_t kLongestLine = 1 << 20;
+// Two runs of one recipe write the same lines but for their seconds, which are in every step's.
+constexpr std::size_t kRemembered = 512;
+
+// How many bytes were there; fewer than asked for at the end of the file.
+std::size_t read_at(int file, std::uint64_t offset, char* to, std::size_t bytes,
+                    const std::filesystem::path& path) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const auto got = ::pread(file, to + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw base::failure("read", path, errno);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+}  // namespace
+
+void EventTail::read(const std::function<void(const Event&)>& visit, const std::function<void()>& restart) {
+  const auto start_anew = [&] {
+    if (offset_ > 0) restart();
+    *this = EventTail(std::move(path_));
+  };
+  // Not a pipe, which would be waited for.
+  const base::Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.number() < 0) {
+    const int code = errno;
+    start_anew();
+    if (code == ENOENT || code == ENOTDIR) return;
+    throw base::failure("open", path_, code);
+  }
+  struct stat about {};
+  if (::fstat(file.number(), &about) != 0) throw base::failure("read", path_, errno);
+  if (!S_ISREG(about.st_mode)) {
+    start_anew();
+    throw Error(fmt::format("{} is no file: move it away.", path_.string()));
+  }
+  if (!goes_on(file.number(), about.st_dev, about.st_ino, static_cast<std::uint64_t>(about.st_size)))
+    start_anew();
+  device_ = about.st_dev;
+  inode_ = about.st_ino;
+
+  std::string buffer(kLongestLine, '\0');
+  for (;;) {
+    const auto got = read_at(file.number(), offset_, buffer.data(), buffer.size(), path_);
+    if (got == 0) break;
+    const std::string_view bytes(buffer.data(), got);
+    offset_ += got;
+    last_.append(bytes.substr(got - std::min(got, kRemembered)));
+    if (last_.size() > kRemembered) last_.erase(0, last_.size() - kRemembered);
+    take(bytes, visit);
+    if (got < buffer.size()) break;
   }
 }
+
+bool EventTail::goes_on(int file, std::uint64_t device, std::uint64_t inode, std::uint64_t size) const {
+  if (offset_ == 0) return true;
+  if (device != device_ || inode != inode_ || size < offset_) return false;
+  std::string there(last_.size(), '\0');
+  return read_at(file, offset_ - last_.size(), there.data(), there.size(), path_) == there.size() &&
+         there == last_;
+}
+
+void EventTail::take(std::string_view bytes, const std::function<void(const Event&)>& visit) {
+  while (!bytes.empty()) {
+    const auto length = bytes.find('\n');
+    const auto part = bytes.substr(0, length);
+    if (!skipping_ && rest_.size() + part.size() > kLongestLine) {
+      skipping_ = true;
+      rest_.clear();
+    }
+    if (length == std::string_view::npos) {
+      if (!skipping_) rest_.append(part);
+      return;
+    }
+    if (std::exchange(skipping_, false)) {
+      note_broken(fmt::format("line {} is too long: the file is damaged or another one.", lines_ + 1));
+    } else if (rest_.empty()) {
+      take_line(part, visit);
+    } else {
+      rest_.append(part);
+      take_line(rest_, visit);
+    }
+    rest_.clear();
+    ++lines_;
+    bytes.remove_prefix(length + 1);
+  }
+}
+
+void EventTail::take_line(std::string_view line, const std::function<void(const Event&)>& visit) {
+  std::optional<Event> event;
+  try {
+    event = read_event(line, lines_ + 1);
+  } catch (const Error& error) {
+    return note_broken(error.what());
+  }
+  if (event) visit(*event);
+}
+
+void EventTail::note_broken(const std::string& problem) {
+  if (broken_lines_++ == 0) problem_ = fmt::format("{}: {}", path_.string(), problem);
+}
+
+// ---- what epochs and steps say ----------------------------------------------------------------------------
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,8 +22,9 @@ namespace sadam::train {
 /// null and read back as NaN. Fields that end in `_seconds` are the only ones that may differ between two
 /// runs of one recipe.
 struct StepEvent {
-  std::int64_t step = 0;   ///< from 1
-  std::int64_t epoch = 0;  ///< from 1
+  static constexpr const char* kName = "step";  ///< in its line
+  std::int64_t step = 0;                        ///< from 1
+  std::int64_t epoch = 0;                       ///< from 1
   double loss = 0;
   double lr = 0;
   double lgi = 0;    ///< ρ
@@ -42,9 +44,10 @@ struct StepEvent {
 
 /// The end of an epoch, after evaluation.
 struct EpochEvent {
-  std::int64_t epoch = 0;  ///< from 1
-  std::int64_t step = 0;   ///< steps taken so far
-  double train_loss = 0;   ///< mean over the epoch's steps whose loss was finite
+  static constexpr const char* kName = "epoch";  ///< in its line
+  std::int64_t epoch = 0;                        ///< from 1
+  std::int64_t step = 0;                         ///< steps taken so far
+  double train_loss = 0;                         ///< mean over the epoch's steps whose loss was finite
   double test_loss = 0;
   double test_accuracy = 0;  ///< between 0 and 1
   double mean_lgi = 0;
@@ -59,22 +62,25 @@ struct EpochEvent {
 
 /// How much the weights went back and forth (train/chatter.h) in the steps of a window; after its last step.
 struct ChatterEvent {
-  std::int64_t step = 0;    ///< the last of the window
-  std::int64_t window = 0;  ///< steps
-  double chatter = 0;       ///< 1 − net displacement / length of the path
-  double flips = 0;         ///< share of coordinates whose update changed its sign
+  static constexpr const char* kName = "chatter";  ///< in its line
+  std::int64_t step = 0;                           ///< the last of the window
+  std::int64_t window = 0;                         ///< steps
+  double chatter = 0;                              ///< 1 − net displacement / length of the path
+  double flips = 0;                                ///< share of coordinates whose update changed its sign
 };
 
 /// ρ, or the residual, changed its level (train/regimes.h).
 struct RegimeEvent {
-  std::int64_t step = 0;  ///< where it was noticed
-  std::string quantity;   ///< "lgi" or "residual"
-  double before = 0;      ///< its mean until then
-  double after = 0;       ///< its mean in the blocks that raised the alarm
-  double score = 0;       ///< in standard deviations of the rank sum; above 0: it rose
+  static constexpr const char* kName = "regime";  ///< in its line
+  std::int64_t step = 0;                          ///< where it was noticed
+  std::string quantity;                           ///< "lgi" or "residual"
+  double before = 0;                              ///< its mean until then
+  double after = 0;                               ///< its mean in the blocks that raised the alarm
+  double score = 0;  ///< in standard deviations of the rank sum; above 0: it rose
 };
 
 struct NoteEvent {
+  static constexpr const char* kName = "note";  ///< in its line
   std::string text;
 };
 
@@ -104,6 +110,41 @@ struct EventFile {
 /// kinds of events are passed over, so that newer files can be read.
 EventFile read_events(std::span<const std::byte> bytes);
 EventFile read_events(const std::filesystem::path& path);
+
+/// A file of events that is read while it grows. Each call of read() goes on where the last one ended. A line
+/// that is not an event is passed over and counted; one without its line feed is waited for.
+class EventTail {
+ public:
+  explicit EventTail(std::filesystem::path path) : path_(std::move(path)) {}
+
+  /// Calls `visit` for each event that has come since. Where the file was cut back or replaced since, as a
+  /// resumed run does, or is gone, `restart` is called first: everything visited so far is void. Throws an
+  /// Error for a file that is there and cannot be read.
+  void read(const std::function<void(const Event&)>& visit, const std::function<void()>& restart);
+
+  std::size_t broken_lines() const { return broken_lines_; }
+  /// Of the first of them, as read_events() says it; "" if there are none.
+  const std::string& problem() const { return problem_; }
+  /// The number of the last line if it has no line feed yet; else 0.
+  std::size_t cut_line() const { return rest_.empty() && !skipping_ ? 0 : lines_ + 1; }
+
+ private:
+  bool goes_on(int file, std::uint64_t device, std::uint64_t inode, std::uint64_t size) const;
+  void take(std::string_view bytes, const std::function<void(const Event&)>& visit);
+  void take_line(std::string_view line, const std::function<void(const Event&)>& visit);
+  void note_broken(const std::string& problem);
+
+  std::filesystem::path path_;
+  std::uint64_t device_ = 0;
+  std::uint64_t inode_ = 0;
+  std::uint64_t offset_ = 0;  ///< bytes read so far
+  std::string last_;          ///< the last of them, by which a file that was rewritten is noticed
+  std::string rest_;          ///< the beginning of a line whose end has not come yet
+  bool skipping_ = false;     ///< that line is longer than any event: its end is waited for, and no more
+  std::size_t lines_ = 0;     ///< whole ones
+  std::size_t broken_lines_ = 0;
+  std::string problem_;
+};
 
 /// The epoch of the highest test accuracy, the first of equals; null if there is none.
 const EpochEvent* best_of(const std::vector<EpochEvent>& epochs);

@@ -25,11 +25,7 @@ class JsonFieldReader {
   void operator()(const char* name, std::uint32_t& value) const { read_integer(name, value); }
 
   /// null is a number that was not finite, which JSON cannot hold.
-  void operator()(const char* name, double& value) const {
-    const auto& json = at(name);
-    if (!json.is_number() && !json.is_null()) refuse(name, "no number");
-    value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
-  }
+  void operator()(const char* name, double& value) const { value = number_in(at(name), name, "no number"); }
 
   /// A field that need not be there.
   void operator()(const char* name, std::optional<double>& value) const {
@@ -43,10 +39,7 @@ class JsonFieldReader {
     if (!object_.contains(name)) return;
     const auto& list = at(name);
     if (!list.is_array()) refuse(name, "no list");
-    for (const auto& json : list) {
-      if (!json.is_number() && !json.is_null()) refuse(name, "no list of numbers");
-      values.push_back(json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>());
-    }
+    for (const auto& json : list) values.push_back(number_in(json, name, "no list of numbers"));
   }
 
   void operator()(const char* name, bool& value) const {
@@ -62,6 +55,11 @@ class JsonFieldReader {
   }
 
  private:
+  static double number_in(const nlohmann::json& json, const char* name, const char* problem) {
+    if (!json.is_number() && !json.is_null()) refuse(name, problem);
+    return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+  }
+
   template <class Integer>
   void read_integer(const char* name, Integer& value) const {
     const auto& json = at(name);

@@ -142,8 +142,7 @@ std::vector<RunPaths> find_runs(const fs::path& root) {
     entries.disable_recursion_pending();
     runs.push_back(std::move(paths));
   }
-  std::sort(runs.begin(), runs.end(),
-            [](const RunPaths& a, const RunPaths& b) { return a.folder < b.folder; });
+  std::ranges::sort(runs, {}, &RunPaths::folder);
   return runs;
 }
 

@@ -1,4 +1,4 @@
-#include "train/record/event_tail.h"
+#include "train/record/events.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
