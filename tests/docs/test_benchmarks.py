@@ -43,6 +43,7 @@ def cpu(check):
     extract(check, "The whole step", "k", "bench-cpu", "A step on a small")
     # The program prints the budget beside another row of the same optimizer.
     extract(check, "QATNet, against Python", "optimizer", "bench-cpu", "A step of QATNet", skip=["budget"])
+    extract(check, "QATNet, from Python", "k", "bench-cpu-python", "")
     extract(check, "Memory", "directions", "bench-cpu", "Peak memory")
 
 
