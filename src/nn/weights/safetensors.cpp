@@ -44,6 +44,8 @@ json parse_header(std::string_view text) {
     return header;
   } catch (const json::parse_error& error) {
     throw Error(fmt::format("the header is not valid JSON at its byte {}", error.byte));
+  } catch (const json::out_of_range&) {
+    throw Error("the header has a number that no double can hold");
   }
 }
 

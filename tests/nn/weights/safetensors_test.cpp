@@ -124,6 +124,7 @@ TEST(Safetensors, HeadersThatAreNotOfTheFormatAreRefused) {
   EXPECT_TRUE(says(refused("[]"), "not a JSON object"));
   EXPECT_TRUE(says(refused(R"({"w":)" + std::string(100'000, '[')), "nested too deeply"));
   EXPECT_TRUE(says(refused("{} x"), "not valid JSON at its byte 4"));
+  EXPECT_TRUE(says(refused(R"({"w":{"dtype":"U8","shape":[1e999]}})"), "a number that no double can hold"));
   std::string many_numbers = "1";
   for (int i = 0; i < 100; ++i) many_numbers += ",1";
   EXPECT_TRUE(says(refused(R"({"w":{"shape":[)" + many_numbers), "too long for a shape"));
