@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 
 namespace sadam::base {
@@ -23,7 +22,21 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-constexpr std::array kCodes = {"", "1", "32", "33", "31"};  // in the order of Tone
+const char* code_of(Tone tone) {
+  switch (tone) {
+    case Tone::plain:
+      return "";
+    case Tone::strong:
+      return "1";
+    case Tone::good:
+      return "32";
+    case Tone::notice:
+      return "33";
+    case Tone::bad:
+      return "31";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -40,7 +53,7 @@ bool has_colour(std::FILE* stream) { return is_live(stream) && !is_set("NO_COLOR
 
 std::string painted(std::string_view text, Tone tone, bool colour) {
   if (!colour || tone == Tone::plain || text.empty()) return std::string(text);
-  return fmt::format("\033[{}m{}\033[0m", kCodes.at(static_cast<std::size_t>(tone)), text);
+  return fmt::format("\033[{}m{}\033[0m", code_of(tone), text);
 }
 
 }  // namespace sadam::base

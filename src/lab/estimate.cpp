@@ -53,7 +53,7 @@ Estimate over_seeds(std::size_t count, const SeedStatistic& statistic, std::uint
   constexpr std::size_t kDraws = 200;
   std::vector<std::size_t> seeds(count);
   std::iota(seeds.begin(), seeds.end(), std::size_t{0});
-  Estimate estimate = statistic(seeds);
+  Estimate estimate(statistic(seeds));
   if (count < 2) return estimate;
   std::mt19937_64 generator(seed);
   std::vector<double> values;

@@ -19,7 +19,7 @@ struct Estimate {
   Estimate() = default;
   Estimate(double v, double l, double h) : value(v), low(l), high(h) {}
   /// A number without chance in it: a worst case that was found, an arithmetic.
-  Estimate(double exact) : Estimate(exact, exact, exact) {}
+  explicit Estimate(double exact) : Estimate(exact, exact, exact) {}
 };
 
 /// The mean of some of them, each as often as it is named.

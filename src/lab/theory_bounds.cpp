@@ -98,21 +98,21 @@ std::vector<Claim> check_bounds(const LongWork& options) {
   Claim rho{"bounds.rho", "Proposition 4.1, Lemma A.1",
             "0 ≤ ρ < 1, whatever the losses at the probes (Var with 1/k, ε > 0).",
             "Search over random and adversarial D up to 1e4, k = 1 to 16, by the library's own ρ."};
-  rho.add("least ρ", at_least(0), modest.least, shown(modest.at_least, modest.least));
-  rho.add("largest ρ", below(1), modest.most, shown(modest.at_most, modest.most));
+  rho.add("least ρ", at_least(0), Estimate(modest.least), shown(modest.at_least, modest.least));
+  rho.add("largest ρ", below(1), Estimate(modest.most), shown(modest.at_most, modest.most));
 
   Claim braked{"bounds.brake", "Proposition 4.1, Corollary A.2",
                "e^−λ < e^−λρ ≤ 1, so that the mean brake stays above e^−λ.",
                "The brake at the extremes of that search, λ = 2."};
-  braked.add("largest brake", at_most(1), brake_at(modest.at_least));
-  braked.add("least, over e^−2", above(1), brake_at(modest.at_most) / least_brake,
+  braked.add("largest brake", at_most(1), Estimate(brake_at(modest.at_least)));
+  braked.add("least, over e^−2", above(1), Estimate(brake_at(modest.at_most) / least_brake),
              shown(modest.at_most, modest.most));
 
   const auto any = search_extremes(options, Statistic::variance, kLargest);
   Claim rounded{"bounds.rounding", "Proposition 4.1, in double precision",
                 "Both bounds stay strict where ε is tiny beside D².",
                 "The same search with slopes up to 1e150."};
-  rounded.add("largest ρ", below(1), any.most,
+  rounded.add("largest ρ", below(1), Estimate(any.most),
               fmt::format("{} The ε of 1e-6 is lost beside D² = 1e12: the bound itself is reached, and "
                           "the brake is e^−2 to the last bit.",
                           shown({1e6, -1e6}, rho_of(Statistic::variance, {1e6, -1e6}))));
@@ -126,10 +126,10 @@ std::vector<Claim> check_bounds(const LongWork& options) {
     options.check_stop();
     const auto found = search_extremes(options, Statistic::unbiased_variance, k, kModest);
     const auto name = fmt::format("largest ρ, k = {}", k);
-    authors.add(name, below(1), found.most,
+    authors.add(name, below(1), Estimate(found.most),
                 fmt::format("{} The brake is {:.4f}, below e^−2 = {:.4f}.", shown(found.at_most, found.most),
                             brake_at(found.at_most, Statistic::unbiased_variance), least_brake));
-    unbiased.add(name, at_most(static_cast<double>(k) / static_cast<double>(k - 1)), found.most,
+    unbiased.add(name, at_most(static_cast<double>(k) / static_cast<double>(k - 1)), Estimate(found.most),
                  shown(found.at_most, found.most));
   }
   return {rho, braked, rounded, authors, unbiased};
@@ -187,7 +187,7 @@ std::vector<Claim> check_proximal(const LongWork& options) {
              "The proximal subproblem with γ = λρ/η has S-Adam's step with 1/(1+λρ) as its solution.",
              "Steps of the library with its proximal brake, beside the subproblem solved by search: "
              "largest distance over the length of the step."};
-  step.add("20 steps, 2 weights", at_most(0, 1e-6), distance_from_prox(options),
+  step.add("20 steps, 2 weights", at_most(0, 1e-6), Estimate(distance_from_prox(options)),
            "The step is not the subproblem's solution.");
 
   std::vector<double> small, gaps;
@@ -198,7 +198,8 @@ std::vector<Claim> check_proximal(const LongWork& options) {
   Claim order{"proximal.order", "Appendix D",
               "e^−λρ ≈ 1/(1+λρ) to first order: the gap is of second order as λρ → 0.",
               "Exponent of the gap in λρ, from 1e-4 to 1e-2."};
-  order.add("exponent", equals(2, 0.05), power(small, gaps), "The gap does not shrink as the square of λρ.");
+  order.add("exponent", equals(2, 0.05), Estimate(power(small, gaps)),
+            "The gap does not shrink as the square of λρ.");
 
   double widest = 0;
   for (double x = 0; x <= 20; x += 1e-4)
@@ -215,14 +216,16 @@ std::vector<Claim> check_proximal(const LongWork& options) {
                                                                 {"λ = 2, ρ = 7/8", 1.75},
                                                                 {"λ = 2, ρ → 1", 2},
                                                                 {"widest gap, any λ", widest}};
-  for (const auto& [name, x] : settings) used.add(name, at_most(kAbout), gap(x) / proximal(x), shown(x));
+  for (const auto& [name, x] : settings)
+    used.add(name, at_most(kAbout), Estimate(gap(x) / proximal(x)), shown(x));
 
   constexpr double kRate = 1e-3;
   Claim factor{"proximal.factor", "Section 4.2", "1/(1+λρ) ≈ η/(ηγ+1) with γ = λρ/η.",
                "The right side over the left at the paper's η = 1e-3, λ = 2, ρ = 1/2. (Appendix D has "
                "η/(ηγ+1) as the whole step, η included.)"};
   const double gamma = kPaperDamping * 0.5 / kRate;
-  factor.add("ratio", equals(1, kAbout), kRate / (kRate * gamma + 1) / proximal(kPaperDamping * 0.5),
+  factor.add("ratio", equals(1, kAbout),
+             Estimate(kRate / (kRate * gamma + 1) / proximal(kPaperDamping * 0.5)),
              fmt::format("η/(ηγ+1) = {:.4g}, 1/(1+λρ) = {:.4g}: a factor η too small.",
                          kRate / (kRate * gamma + 1), proximal(kPaperDamping * 0.5)));
   return {step, order, used, factor};

@@ -153,7 +153,7 @@ std::vector<Claim> check_rate(const LongWork& options) {
                    "An ε-stationary point is reached in O(1/ε²) iterations.",
                    "Exponent of 1/ε in the iterations, which is −2 over the slope of dist² in T, on the "
                    "smooth landscapes: for the mean dist² and for the least of a run."};
-  complexity.add("by its own rate", at_most(2), 4,
+  complexity.add("by its own rate", at_most(2), Estimate(4),
                  "dist² = O(T^−1/2) means dist ≤ ε after T = O(1/ε⁴) iterations: the square was forgotten.");
   const auto add_exponents = [&](const Landscape& f, const Rates& rates) {
     const auto exponent = [](const Estimate& slope) {
@@ -318,7 +318,7 @@ void check_step(const Landscape& f, const LongWork& options, Claim& claim) {
   }
   const double excess = worst.change + std::exp(-2) * aligned * worst.squares;
   claim.add(
-      f.name, at_most(0, kTolerance), excess,
+      f.name, at_most(0, kTolerance), Estimate(excess),
       fmt::format("{}: at x = {}, dist = {:.3g}, a step of η = {:.0e} raises f by {:.3g}·η: it jumps over "
                   "the kink, however small η is.",
                   f.formula, at_point(worst.from), std::sqrt(worst.squares), eta, worst.change));

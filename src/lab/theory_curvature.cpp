@@ -126,7 +126,7 @@ Claim check_flat(const LongWork& options) {
               population_lgi(q.site(), options.size<std::size_t>(16000, 8000), options), shown);
   }
   claim.add("its formula, d = 10000", equals(0, kAbout),
-            Quadratic::with(10000, 1, 0, false).lgi_by_curvature(),
+            Estimate(Quadratic::with(10000, 1, 0, false).lgi_by_curvature()),
             "The formula and the sentence after it contradict each other.");
   return claim;
 }
@@ -212,14 +212,14 @@ std::vector<Claim> check_diameter(const LongWork& options) {
         where = fmt::format("{}: diam = {:.3g}, Var = {:.3g}.", site.name, size, variance);
       }
       if (size > 0)
-        upper.add(site.name, above(kNothing), variance / (size * size),
+        upper.add(site.name, above(kNothing), Estimate(variance / (size * size)),
                   fmt::format("diam = {:.3g}, Var = {:.3g}.", size, variance));
     }
-    lower.add(name, above(kNothing), least, where);
+    lower.add(name, above(kNothing), Estimate(least), where);
   }
   const Site ball{"‖x‖ at 0", [](const Point& x) { return norm(x); }, {0, 0}};
   const double variance = look_around(ball, directions, options.seed, options).variance();
-  upper.add(ball.name, above(kNothing), variance / 4,
+  upper.add(ball.name, above(kNothing), Estimate(variance / 4),
             fmt::format("D = 1 in every direction: Var = {:.1g}, diam = 2.", variance));
   return {lower, upper};
 }

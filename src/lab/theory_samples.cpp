@@ -86,7 +86,7 @@ std::vector<Claim> check_paper_probes(const LongWork& options) {
         needed = fmt::format("On the quadratic, k = {} reaches 95 %.", k);
   }
   for (const double k : {2.0, 8.0})
-    enough.add(fmt::format("k = {:.0f}", k), at_least(asked), k,
+    enough.add(fmt::format("k = {:.0f}", k), at_least(asked), Estimate(k),
                fmt::format("The formula asks for {:.2g} probes. {}", asked, needed));
   return {enough, covered};
 }
@@ -102,12 +102,14 @@ Claim order_of_lemma() {
   Claim claim{"samples.order", "Lemma 4.2 against Appendix C", "Appendix C's k is O(L⁶/(ε⁴Δ²)·log(1/p)).",
               "Exponents of Appendix C's own formula, L from 1 to 64, ε and Δ from their values up."};
   claim.add("in L", at_most(6, 0.1),
-            exponent([](double x) { return probes_of_appendix(x, kPaperLgiEps, kWithin, kMiss); }),
+            Estimate(exponent([](double x) { return probes_of_appendix(x, kPaperLgiEps, kWithin, kMiss); })),
             "M² = (ε²+L⁴)/ε⁴ grows as L⁴, which the lemma leaves out: L⁴·M²·(4L²+1) grows as L¹⁰.");
-  claim.add("in 1/ε", at_most(4, 0.1),
-            exponent([](double x) { return probes_of_appendix(1, kPaperLgiEps / x, kWithin, kMiss); }));
-  claim.add("in 1/Δ", at_most(2, 0.1),
-            exponent([](double x) { return probes_of_appendix(1, kPaperLgiEps, kWithin / x, kMiss); }));
+  claim.add(
+      "in 1/ε", at_most(4, 0.1),
+      Estimate(exponent([](double x) { return probes_of_appendix(1, kPaperLgiEps / x, kWithin, kMiss); })));
+  claim.add(
+      "in 1/Δ", at_most(2, 0.1),
+      Estimate(exponent([](double x) { return probes_of_appendix(1, kPaperLgiEps, kWithin / x, kMiss); })));
   return claim;
 }
 

@@ -125,7 +125,7 @@ std::vector<Claim> check_batch(const LongWork& options) {
         for (const double change : seen.changes[i]) largest = std::max(largest, change * seen.sizes[i]);
       const double constant = std::sqrt(1 + std::pow(seen.steepest / kPaperLgiEps, 2)) / kPaperLgiEps * 4 *
                               seen.steepest * seen.largest * kRoot5;
-      bound.add(name, at_most(1), largest / constant);
+      bound.add(name, at_most(1), Estimate(largest / constant));
       if (name == "logistic, random")
         bound.setting += fmt::format(" It says nothing: at b = 128 the bound is {:.0e}, and no ρ is above 1.",
                                      constant / 128);

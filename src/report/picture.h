@@ -93,8 +93,7 @@ AxisRange range_of(const std::vector<double>& values, double margin, double leas
 /// quantity that is never negative is never negative. Thin lines lie below, broad ones on top.
 std::vector<PictureRow> rows_of_charts(std::vector<PicturePanel> panels, std::size_t across);
 
-// ---- as files: SVG always, PNG and PDF where the program was built with librsvg
-// -----------------------------
+// ---- as files ---------------------------------------------------------------------------------------------
 
 /// Whether there is librsvg.
 bool draws_pdf();

@@ -493,7 +493,7 @@ RunSummary run_of(const CsvFields& names, CsvFields values, const std::string& p
                             values.size(), names.size()));
   std::map<std::string, CsvField> fields;
   for (std::size_t i = 0; i < names.size(); ++i)
-    fields[names[i]] = {fmt::format("{}: {}", place, names[i]), std::move(values[i])};
+    fields.emplace(names[i], CsvField{fmt::format("{}: {}", place, names[i]), std::move(values[i])});
   RunSummary run;
   run.name = fields["name"].text;
   run.folder = fields["folder"].text;
@@ -502,7 +502,10 @@ RunSummary run_of(const CsvFields& names, CsvFields values, const std::string& p
   for (const auto& [name, field] : fields)
     if (!field.text.empty() && (name == "seed" || name.find('.') != std::string::npos))
       recipe.set(fmt::format("{}={}", name, field.text), field.place);
-  if (!is_unread(run.state)) run.recipe = recipe.resolve();
+  if (!is_unread(run.state)) {
+    run.recipe = recipe.resolve();
+    run.recipe->train.device = fields["train.device"].text;  // "" where the list lacks it
+  }
   for (const auto& [column, brief, content] : run_columns())
     if (const auto& field = fields[column.key]; content.read && !field.text.empty()) content.read(run, field);
   run.counts.steps = run.steps;

@@ -62,8 +62,7 @@ std::vector<const PlannedRun*> open_runs(const Plan& plan) {
   return open;
 }
 
-// ---- who is told what becomes of the runs
-// ------------------------------------------------------------------
+// ---- who is told ------------------------------------------------------------------------------------------
 
 /// Told by the process that trains.
 class Herald {

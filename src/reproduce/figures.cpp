@@ -132,8 +132,7 @@ std::vector<Figure> figures_of(const std::vector<const report::RunSummary*>& run
   return figures;
 }
 
-// ---- from epoch to epoch: as numbers, as a picture, and in words
-// -------------------------------------------
+// ---- from epoch to epoch ----------------------------------------------------------------------------------
 
 namespace {
 

@@ -81,7 +81,8 @@ Plan with_recorded(Plan plan, std::vector<RunSummary> runs, const std::filesyste
     const auto run = std::ranges::find(plan.runs, summary.folder, &PlannedRun::folder);
     if (run == plan.runs.end()) continue;
     ++known;
-    if (summary.recipe) ++devices[summary.recipe->train.device];
+    if (const auto device = summary.recipe ? summary.recipe->train.device : ""; !device.empty())
+      ++devices[device.substr(0, device.find(':'))];
     for (auto& sentence : differences_from_plan(summary, *run))
       if (said.insert(sentence).second) plan.differences.push_back(std::move(sentence));
   }

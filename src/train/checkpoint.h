@@ -45,7 +45,7 @@ struct SavedRun {
 
 /// What `work` returns; an Error that it throws begins with the path.
 template <class Work>
-auto naming(const std::filesystem::path& path, const Work& work) {
+auto naming_checkpoint(const std::filesystem::path& path, const Work& work) {
   try {
     return work();
   } catch (const NewerCheckpoint& error) {

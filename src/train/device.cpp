@@ -91,8 +91,16 @@ TrainingPrecision::TrainingPrecision(Precision precision, bool cuda)
   at::autocast::clear_cache();
   at::autocast::set_autocast_cache_enabled(false);
   step::use_full_precision();
-  if (precision == Precision::tf32 && cuda) step::use_tf32();
-  if (precision == Precision::bf16) step::use_autocast(cuda, at::kBFloat16);
+  switch (precision) {
+    case Precision::float32:
+      break;
+    case Precision::tf32:
+      if (cuda) step::use_tf32();
+      break;
+    case Precision::bf16:
+      step::use_autocast(cuda, at::kBFloat16);
+      break;
+  }
 }
 
 TrainingPrecision::~TrainingPrecision() {

@@ -52,8 +52,14 @@ base::Descriptor memory_file() {
   return file;
 }
 
+// "" where it cannot be read: whoever asks has something worse to say.
 std::string last_line(const base::Descriptor& file) {
-  auto text = base::read_text(fmt::format("/proc/self/fd/{}", file.number()));
+  std::string text;
+  try {
+    text = base::read_text(fmt::format("/proc/self/fd/{}", file.number()));
+  } catch (const Error&) {
+    return "";
+  }
   while (text.ends_with('\n')) text.pop_back();
   text.erase(0, text.rfind('\n') + 1);
   constexpr std::string_view kOurs = "sadam: ";

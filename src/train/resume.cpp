@@ -40,14 +40,14 @@ std::optional<Bytes> whole_file(const std::filesystem::path& path) {
   std::error_code unreadable;
   if (!std::filesystem::exists(path, unreadable) && !unreadable) return std::nullopt;
   auto file = base::read_file(path);
-  naming(path, [&] { open_envelope(file); });
+  naming_checkpoint(path, [&] { open_envelope(file); });
   return file;
 }
 
 SavedRun saved_run(const RunPaths& paths, const std::filesystem::path& path, Bytes file,
                    const Recipe& recipe) {
   SavedRun saved{path, std::move(file), {}, {}};
-  naming(path, [&] {
+  naming_checkpoint(path, [&] {
     saved.position = from_meta(open_envelope(saved.file).meta);
     check_recipe(paths, recipe, saved.position);
   });

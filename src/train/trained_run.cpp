@@ -43,7 +43,7 @@ SavedRun last_checkpoint(const RunPaths& paths, std::ostream* said) {
 Position load_weights_of(const RunPaths& paths, torch::nn::Module& module, const CheckpointChoice& choice) {
   const auto saved =
       choice.best ? read_best_checkpoint(paths, recipe_of(paths)) : last_checkpoint(paths, choice.said);
-  return naming(saved.path, [&] { return load_checkpoint(saved.file, module); });
+  return naming_checkpoint(saved.path, [&] { return load_checkpoint(saved.file, module); });
 }
 
 struct TrainedNetwork {

@@ -149,7 +149,8 @@ Run::Run(const RunPaths* paths, const RunOptions& options, Team& team, Recipe re
         team_.group_on(device),
         GroupOptions().split(split_of(recipe_)).check_ranks_every(kStepsBetweenChecks));
   if (saved) {
-    position_ = naming(saved->path, [&] { return load_checkpoint(saved->file, *network_, *training_); });
+    position_ =
+        naming_checkpoint(saved->path, [&] { return load_checkpoint(saved->file, *network_, *training_); });
     if (paths != nullptr && !saved->instead.empty()) {
       progress_.warn(saved->instead);
       // What is kept as the one before the last is then this one, not the damaged one.

@@ -23,6 +23,7 @@ class Raw(unittest.TestCase):
         names |= {f"S-Adam {label}": name for label, (name, *_) in METHODS.items() if label[:2] == "k="}
         names |= {f"{label[7:]}, matched": f"{name}.matched"
                   for label, name in list(names.items()) if label.startswith("S-Adam ")}
+        self.assertGreater(len(rows("differences")), 90)
         for row in rows("differences"):
             method = names[row["method"]]
             other = names.get(row["less"], f"{method}.{row['less']}")

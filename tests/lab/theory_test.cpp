@@ -35,10 +35,10 @@ TEST(Verdict, OfABoundFollowsFromTheInterval) {
 }
 
 TEST(Verdict, OfAStrictBoundFailsWhereItIsReached) {
-  EXPECT_EQ(judge(measured_as(Relation::below, 1, 1)), Verdict::fails);
-  EXPECT_EQ(judge(measured_as(Relation::below, 1, std::nextafter(1, 0))), Verdict::holds);
-  EXPECT_EQ(judge(measured_as(Relation::above, 0, 0)), Verdict::fails);
-  EXPECT_EQ(judge(measured_as(Relation::above, 0, 1e-300)), Verdict::holds);
+  EXPECT_EQ(judge(measured_as(Relation::below, 1, Estimate(1))), Verdict::fails);
+  EXPECT_EQ(judge(measured_as(Relation::below, 1, Estimate(std::nextafter(1, 0)))), Verdict::holds);
+  EXPECT_EQ(judge(measured_as(Relation::above, 0, Estimate(0))), Verdict::fails);
+  EXPECT_EQ(judge(measured_as(Relation::above, 0, Estimate(1e-300))), Verdict::holds);
 }
 
 TEST(Verdict, OfAnEqualityNeedsTheWholeIntervalWithinTheTolerance) {
@@ -52,12 +52,12 @@ TEST(Verdict, OfANumberThatIsNoneIsThatItFails) {
   const double nan = std::nan("");
   for (const auto relation :
        {Relation::equals, Relation::at_most, Relation::below, Relation::at_least, Relation::above})
-    EXPECT_EQ(judge(measured_as(relation, 1, nan, 1)), Verdict::fails);
+    EXPECT_EQ(judge(measured_as(relation, 1, Estimate(nan), 1)), Verdict::fails);
 }
 
 TEST(Verdict, OfAClaimIsThatOfItsCases) {
-  const auto good = measured_as(Relation::at_most, 1, 0);
-  const auto bad = measured_as(Relation::at_most, 1, 2);
+  const auto good = measured_as(Relation::at_most, 1, Estimate(0));
+  const auto bad = measured_as(Relation::at_most, 1, Estimate(2));
   const auto open = measured_as(Relation::at_most, 1, {1, 0, 2});
   const auto of = [](std::vector<Case> cases) {
     Claim claim{.id = "", .where = "", .statement = ""};

@@ -131,6 +131,12 @@ TEST(Render, RecordedRunsOfSeveralDevicesAreSaidToBe) {
   auto runs = report::runs_in_csv(to_csv(report::list_runs(query).full), "runs.csv");
   const auto said = [&] { return to_report(with_recorded(plan, runs, folder.path()), {}, {}); };
   EXPECT_EQ(said().find("several devices"), std::string::npos);
+  runs.front().recipe->train.device = "";  // a list without devices
+  EXPECT_EQ(said().find("several devices"), std::string::npos);
+  for (auto& run : runs) run.recipe->train.device = "cuda";
+  runs.front().recipe->train.device = "cuda:1";
+  EXPECT_EQ(said().find("several devices"), std::string::npos);
+  for (auto& run : runs) run.recipe->train.device = "cpu";
   runs.front().recipe->train.device = "cuda";
   const auto both = fmt::format("runs of several devices: {} on cpu, 1 on cuda\n", runs.size() - 1);
   EXPECT_NE(said().find(both), std::string::npos) << said();

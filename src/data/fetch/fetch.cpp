@@ -56,8 +56,7 @@ class FileLock {
   base::Descriptor file_;
 };
 
-// ---- a whole file over HTTP, in as many attempts as it takes
-// ------------------------------------------------
+// ---- a whole file over HTTP -------------------------------------------------------------------------------
 
 /// NAME.part: the first bytes of a download, and a note of which version of the file they are from.
 class PartFile {

@@ -33,6 +33,9 @@ bool has_text_without_quotes(std::string_view line) {
   return std::string_view("0123456789+-\"'[{").find(value.front()) == std::string_view::npos;
 }
 
+// Names with dots nest as deep as they are long, and toml++ follows and frees them by recursion.
+constexpr std::ptrdiff_t kMostDots = 5000;
+
 // A byte that is not ASCII, on its way through toml++, is a character of plane 15: U+F0080 to U+F00FF.
 constexpr std::string_view kHidden = "\xf3\xb0";
 
@@ -68,54 +71,93 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-std::string restored_text(std::string_view text, const toml::node& node, std::string_view origin) {
-  auto result = restored(text);
-  if (!is_utf8(result))
-    throw UsageError(
-        fmt::format("{}:{}: this is not TOML: it is not UTF-8.", origin, node.source().begin.line));
-  return result;
-}
+/// Puts back, in what toml++ has read, the bytes that were hidden from it.
+class Restorer {
+ public:
+  Restorer(std::string_view text, std::string_view origin) : text_(text), origin_(origin) {}
 
-/// All texts and names in it.
-void restore(toml::node& node, std::string_view origin) {
-  if (auto* const text = node.as_string()) {
-    text->get() = restored_text(text->get(), node, origin);
-  } else if (auto* const array = node.as_array()) {
-    for (auto& each : *array) restore(each, origin);
-  } else if (auto* const table = node.as_table()) {
-    std::vector<std::string> renamed;
-    for (auto&& [key, each] : *table) {
-      restore(each, origin);
-      if (restored_text(key.str(), each, origin) != key.str()) renamed.emplace_back(key.str());
-    }
-    for (const auto& key : renamed) {
-      table->insert(restored(key), std::move(*table->get(key)));
-      table->erase(key);
+  /// All texts and names in it.
+  void restore(toml::node& node) const {
+    if (auto* const text = node.as_string()) {
+      text->get() = restored_text(text->get(), node);
+    } else if (auto* const array = node.as_array()) {
+      for (auto& each : *array) restore(each);
+    } else if (auto* const table = node.as_table()) {
+      std::vector<std::string> renamed;
+      for (auto&& [key, each] : *table) {
+        restore(each);
+        if (restored_text(key.str(), each) != key.str()) renamed.emplace_back(key.str());
+      }
+      for (const auto& key : renamed) {
+        const auto name = restored(key);
+        auto& each = *table->get(key);
+        if (const auto* const other = table->get(name))
+          refuse(std::max(each.source().begin.line, other->source().begin.line),
+                 fmt::format("{} stands there twice", base::in_quotes(name)));
+        table->insert(name, std::move(each));
+        table->erase(key);
+      }
     }
   }
+
+ private:
+  [[noreturn]] void refuse(std::size_t line, std::string_view why) const {
+    throw UsageError(fmt::format("{}:{}: this is not TOML: {}.", origin_, line, why));
+  }
+
+  std::string restored_text(std::string_view text, const toml::node& node) const {
+    auto result = restored(text);
+    if (is_utf8(result)) return result;
+    std::size_t line = node.source().begin.line;  // from here on; a text may have several
+    auto rest = text_.substr(line_of(text_, line).data() - text_.data());
+    for (; rest.find('\n') != std::string_view::npos && is_utf8(rest.substr(0, rest.find('\n'))); ++line)
+      rest.remove_prefix(rest.find('\n') + 1);
+    refuse(line, "it is not UTF-8");
+  }
+
+  std::string_view text_;
+  std::string_view origin_;
+};
+
+/// An escape that names a character which stands for a byte.
+bool names_a_hidden_byte(std::string_view text) {
+  for (std::size_t at = 0; (at = text.find("\\U000", at)) != std::string_view::npos; ++at) {
+    const auto digits = text.substr(at + 5, 5);
+    if (digits.size() == 5 && (digits[0] == 'F' || digits[0] == 'f') && digits.substr(1, 2) == "00" &&
+        std::string_view("89abcdefABCDEF").find(digits[3]) != std::string_view::npos)
+      return true;
+  }
+  return false;
 }
+
+constexpr std::string_view kOnlyAscii = "outside quotes there are only letters, digits and signs of ASCII";
 
 std::string description_of(const toml::parse_error& error) {
   auto text = restored(error.description());
   if (is_utf8(text)) return text;
   // It is about a single byte of a character.
-  return text.find("escape") != std::string::npos
-             ? "after a backslash comes the letter of an escape"
-             : "outside quotes there are only letters, digits and signs of ASCII";
+  return text.find("escape") != std::string::npos ? "after a backslash comes the letter of an escape"
+                                                  : std::string(kOnlyAscii);
 }
 
 }  // namespace
 
 toml::table parse_toml(std::string_view text, std::string_view origin) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
+  if (std::ranges::count(text, '.') > kMostDots)
+    throw UsageError(fmt::format("{}: it has more than {} dots, which no recipe needs.", origin, kMostDots));
+  if (names_a_hidden_byte(text))
+    throw UsageError(fmt::format("{}: characters from U+F0080 to U+F00FF are not for escapes.", origin));
   try {
     auto table = toml::parse(hidden(text));
-    restore(table, origin);
+    Restorer(text, origin).restore(table);
     return table;
   } catch (const toml::parse_error& error) {
     const auto line = error.source().begin.line;
-    throw UsageError(fmt::format("{}:{}: this is not TOML: {}{}.", origin, line, description_of(error),
-                                 has_text_without_quotes(line_of(text, line)) ? "; text needs quotes" : ""));
+    const auto why = description_of(error);
+    const bool wants_quotes = why != kOnlyAscii && has_text_without_quotes(line_of(text, line));
+    throw UsageError(fmt::format("{}:{}: this is not TOML: {}{}.", origin, line, why,
+                                 wants_quotes ? "; text needs quotes" : ""));
   } catch (const TomlAssertion&) {
     throw UsageError(
         fmt::format("{}: this is not TOML: the name of a table or of a field is malformed.", origin));

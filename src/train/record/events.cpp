@@ -200,6 +200,7 @@ std::string to_line(const Event& event) {
 }
 
 void EventFile::add(Event event) {
+  static_assert(std::variant_size_v<Event> == 5, "each kind has its list");
   if (auto* const step = std::get_if<StepEvent>(&event)) steps.push_back(std::move(*step));
   if (auto* const epoch = std::get_if<EpochEvent>(&event)) epochs.push_back(*epoch);
   if (auto* const window = std::get_if<ChatterEvent>(&event)) chatter.push_back(*window);

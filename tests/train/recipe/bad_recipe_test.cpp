@@ -180,6 +180,29 @@ TEST(BadRecipe, TextIsPrintableUtf8) {
             refused("title = \"\\ü\""));
   EXPECT_TRUE(
       sadam::testing::says(refused("'sü' = 1"), "r.toml:1: a recipe has no field or table 's\\xc3\\xbc'"));
+  // The line is that of the byte, not that where the text begins.
+  EXPECT_EQ("r.toml:4: this is not TOML: it is not UTF-8.",
+            refused("seed = 1\ntitle = \"\"\"\n ü\n \xff\n\"\"\""));
+}
+
+TEST(BadRecipe, NamesOutsideAsciiAreGivenOnce) {
+  EXPECT_EQ("r.toml:2: this is not TOML: '\\xc3\\xbc' stands there twice.",
+            refused("'ü' = 1\n\"\\u00fc\" = 2"));
+}
+
+// Bytes outside ASCII travel through the parser as these.
+TEST(BadRecipe, EscapesDoNotNameBytes) {
+  for (const std::string escape : {"\\U000F0080", "\\U000f00c3\\U000F00bC", "\\U000F00fF"})
+    EXPECT_TRUE(sadam::testing::says(refused("title = \"" + escape + "\""), "are not for escapes")) << escape;
+  for (const std::string escape : {"\\U000F007F", "\\U000F0100", "\\U000F00"})
+    EXPECT_FALSE(sadam::testing::says(refused("titel = \"" + escape + "\""), "are not for escapes"))
+        << escape;
+}
+
+TEST(BadRecipe, NamesDoNotNestForEver) {
+  std::string name = "a";
+  for (int i = 0; i < 100'000; ++i) name += ".a";
+  EXPECT_TRUE(sadam::testing::says(refused(name + " = 1"), "more than 5000 dots"));
 }
 
 TEST(BadRecipe, WhatIsNotTomlIsRefusedWithTheLine) {
