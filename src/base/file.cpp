@@ -138,7 +138,10 @@ std::filesystem::path writable_target(const std::filesystem::path& path) {
     throw Error(
         fmt::format("{} is no regular file, and would be replaced by one: name another.", path.string()));
   const std::unique_ptr<char, decltype(&std::free)> end(::realpath(path.c_str(), nullptr), &std::free);
-  return end ? std::filesystem::path(end.get()) : path;
+  auto target = end ? std::filesystem::path(end.get()) : path;
+  if (::access(folder_of(target).c_str(), W_OK) != 0 && errno != ENOENT)
+    throw sadam::base::failure("write", target, errno);
+  return target;
 }
 
 void remove_folder(const std::filesystem::path& path) {

@@ -45,7 +45,8 @@ void write_file_and_keep_previous(const std::filesystem::path& path, std::span<c
 void name_also(const std::filesystem::path& file, const std::filesystem::path& second);
 
 /// Where a file that a user named would be written: at the end of links, so that they stay. Throws an Error
-/// where something is that is no regular file, such as /dev/stdout or a folder.
+/// where something is that is no regular file, such as /dev/stdout or a folder, and where the folder cannot
+/// be written.
 std::filesystem::path writable_target(const std::filesystem::path& path);
 
 /// Removes a folder and all that is in it, without following links; what cannot be removed stays. (Not

@@ -195,5 +195,23 @@ TEST(WriteFileAtomically, OfTwoWritersAtOnceOneWinsWhole) {
   EXPECT_EQ(std::set<std::string>{"x"}, folder.names());
 }
 
+// Before minutes of work, and not after them.
+TEST(WritableTarget, IsRefusedWhereTheFolderCannotBeWritten) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(folder / "x", writable_target(folder / "x"));
+  fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read |
+                                     fs::perms::others_exec);
+  Child child([&] {
+    if (!sadam::testing::give_up_root()) return 2;
+    return says(refusal([&] { writable_target(folder / "x"); }), "cannot write " + (folder / "x").string())
+               ? 0
+               : 1;
+  });
+  const int status = child.status();
+  fs::permissions(folder.path(), fs::perms::owner_all);
+  if (status == 2) GTEST_SKIP() << "root here cannot become anybody else";
+  EXPECT_EQ(0, status);
+}
+
 }  // namespace
 }  // namespace sadam::base
