@@ -74,7 +74,8 @@ bool is_utf8(std::string_view text) {
 /// Puts back, in what toml++ has read, the bytes that were hidden from it.
 class Restorer {
  public:
-  Restorer(std::string_view text, std::string_view origin) : text_(text), origin_(origin) {}
+  Restorer(std::string_view text, std::string_view origin)
+      : text_(text), lines_(static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1), origin_(origin) {}
 
   /// All texts and names in it.
   void restore(toml::node& node) const {
@@ -108,14 +109,13 @@ class Restorer {
   std::string restored_text(std::string_view text, const toml::node& node) const {
     auto result = restored(text);
     if (is_utf8(result)) return result;
-    std::size_t line = node.source().begin.line;  // from here on; a text may have several
-    auto rest = text_.substr(line_of(text_, line).data() - text_.data());
-    for (; rest.find('\n') != std::string_view::npos && is_utf8(rest.substr(0, rest.find('\n'))); ++line)
-      rest.remove_prefix(rest.find('\n') + 1);
+    std::size_t line = node.source().begin.line;  // of the byte, which may be one of those below
+    while (line < lines_ && is_utf8(line_of(text_, line))) ++line;
     refuse(line, "it is not UTF-8");
   }
 
   std::string_view text_;
+  std::size_t lines_;
   std::string_view origin_;
 };
 
