@@ -165,7 +165,7 @@ class Processes : public ::testing::Test {
       const auto ended = program.wait();
       if (others.empty())
         --in_the_middle;  // the kill before came after the last checkpoint, so nothing was left to do
-      else  // whoever was killed, nobody is left
+      else                // whoever was killed, nobody is left
         EXPECT_TRUE(comes_true([&] { return !is_there(others.front()); }));
       if (ended.status == 0 && in_the_middle > 0) break;  // it was faster
       if (ended.status == 0) {
