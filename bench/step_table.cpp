@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "base/allocation.h"
@@ -78,15 +79,25 @@ void step_table(Report& report, const Settings& settings) {
   auto network = small_network();
   const auto loss = [&] { return nn::functional::cross_entropy(network->forward(images), labels); };
   constexpr double kLearningRate = 1e-5;
+  const auto random = [](int k) { return SAdamOptions(kLearningRate).probes(k); };
+  const auto along_step =
+      SAdamOptions(kLearningRate).directions(Directions::step).statistic(Statistic::residual);
+  struct Row {
+    std::string label;
+    SAdamOptions options;
+    int k;
+  };
 
-  for (const int k : {1, 2, 4, 8}) {
+  for (const auto& [label, options, k] :
+       {Row{"1", random(1), 1}, Row{"2", random(2), 2}, Row{"4", random(4), 4}, Row{"8", random(8), 8},
+        Row{"1, along the step", along_step, 1}}) {
     AdamW adamw(*network, AdamWOptions(kLearningRate));
-    SAdam s_adam(*network, SAdamOptions(kLearningRate).probes(k));
+    SAdam s_adam(*network, options);
     WatchedStep watched(s_adam, loss);
     const auto times = time_in_turns({{"AdamW", [&] { adamw.step(loss); }},
                                       {"S-Adam", [&] { watched.run(); }},
                                       {"k forwards",
-                                       [&] {
+                                       [&, k = k] {
                                          const torch::NoGradGuard no_grad;
                                          for (int i = 0; i < k; ++i) loss().item<double>();
                                        }}},
@@ -102,7 +113,7 @@ void step_table(Report& report, const Settings& settings) {
     const auto excess = spread_of(beyond);
     auto outside = spread_of(watched.shares());
     outside = {100 * outside.low, 100 * outside.median, 100 * outside.high};
-    report.row({std::to_string(k), milliseconds(times.at("S-Adam")), milliseconds(times.at("AdamW")),
+    report.row({label, milliseconds(times.at("S-Adam")), milliseconds(times.at("AdamW")),
                 milliseconds(forward), with_quartiles(ratio(times.at("S-Adam"), times.at("AdamW")), 2),
                 with_quartiles(ratio(times.at("S-Adam"), unavoidable), 3), with_quartiles(excess, 1),
                 report.verdict(excess.median, at_most(5), " %"), with_quartiles(outside, 1)});

@@ -44,6 +44,7 @@ paper lacks. Run it again to see the table: nothing is trained twice.
   part-of-batch  ours: probes on a quarter of the batch
   final-check  ours: what brakes found, on fresh seeds
   step-control  ours: is the step probe more than a smaller rate?
+  unknown-end  ours: what helps who cannot say when a run will end
   curves   accuracy and loss by epoch
   figures  Figures 1 to 3: paths on a function with kinks, Clarke's
            subdifferential (figure1, figure1-valley, figure2, figure3)
@@ -151,7 +152,7 @@ void add_reproduce(CLI::App& app) {
   command
       .add_option("table", arguments.table,
                   "table1 to table5, learning-rates, rivals, brakes, part-of-batch, final-check, "
-                  "step-control, curves, figures, or a TOML file")
+                  "step-control, unknown-end, curves, figures, or a TOML file")
       ->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");
