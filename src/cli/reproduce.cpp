@@ -53,6 +53,9 @@ Every S-Adam row gets three controls, with the same seeds:
   matched    AdamW, each step multiplied by the mean brake of the S-Adam run
   shuffled   AdamW with the brakes of that run in random order
   cosine     AdamW with a learning rate that falls to zero
+A fourth is made where --controls names it:
+  replayed   AdamW with the brakes of the run with the next seed, in order: is
+             it a schedule, or an answer to what happens?
 With two seeds or more, the differences seed by seed and their 95 % intervals
 follow the table.)";
 

@@ -97,7 +97,6 @@ class TableWriter {
   }
 
   Json row(const Group& of) {
-    const bool is_control = of.control == Control::matched || of.control == Control::shuffled;
     auto cells = Json::array();
     for (std::size_t column = 0; column < plan_.table.columns.size(); ++column) {
       const auto* const group = find(column, of.row, of.control);
@@ -105,7 +104,7 @@ class TableWriter {
     }
     return {{"key", row_key(plan_.table, of)},
             {"title", full_title_of(plan_.table, of)},
-            {"control_of", is_control ? Json(plan_.table.rows[of.row].key) : Json()},
+            {"control_of", is_of_a_row(of.control) ? Json(plan_.table.rows[of.row].key) : Json()},
             {"cells", cells}};
   }
 
@@ -118,8 +117,10 @@ class TableWriter {
     auto less_baseline = less(baseline_for(group));
     auto less_control = less(find(group.column, group.row, Control::matched));
     auto less_shuffled = less(find(group.column, group.row, Control::shuffled));
+    auto less_replayed = less(find(group.column, group.row, Control::replayed));
     auto less_cosine = less(find(group.column, plan_.table.rows.size(), Control::cosine));
-    for (const auto* difference : {&less_baseline, &less_control, &less_shuffled, &less_cosine})
+    for (const auto* difference :
+         {&less_baseline, &less_control, &less_shuffled, &less_replayed, &less_cosine})
       if (!difference->is_null() && !(*difference)["half_width"].is_null()) ++comparisons_;
     const auto finished = std::count_if(group.runs.begin(), group.runs.end(), [](const RunSummary& run) {
       return run.state == report::RunState::finished;
@@ -139,6 +140,7 @@ class TableWriter {
             {"less_baseline", std::move(less_baseline)},
             {"less_control", std::move(less_control)},
             {"less_shuffled", std::move(less_shuffled)},
+            {"less_replayed", std::move(less_replayed)},
             {"less_cosine", std::move(less_cosine)},
             {"seconds", mean_json(result.convergence_seconds)},
             {"paper_seconds", number_or_null(result.paper_seconds)},

@@ -26,11 +26,13 @@ namespace sadam::report {
 namespace {
 
 // Of a run that cannot be read, its name is all that is known: "row/seed-42" is the same for all seeds but
-// for the 42 at its end.
+// for the 42 at its end. A `replayed` control has the brakes of another seed.
 void forget_seed_in_name(train::ControlRecipe& control, std::int64_t seed) {
   auto name = std::filesystem::path(control.run).lexically_normal().string();
-  const auto number = std::to_string(seed);
-  if (!name.ends_with("seed-" + number)) return;  // the run stays by itself
+  const auto number = control.kind == name_of(train::Control::replayed)
+                          ? name.substr(std::min(name.find_last_not_of("0123456789") + 1, name.size()))
+                          : std::to_string(seed);
+  if (number.empty() || !name.ends_with("seed-" + number)) return;  // the run stays by itself
   name.resize(name.size() - number.size());
   control.run = name;
   control.brake = 1;
@@ -41,7 +43,7 @@ train::Recipe without_seed(train::Recipe recipe) {
   recipe.title.clear();
   auto& control = recipe.control;
   const auto kind = train::control_of(recipe);
-  if (kind != train::Control::matched && kind != train::Control::shuffled) return recipe;
+  if (!train::has_brakes_of_a_run(kind)) return recipe;
   const auto file = train::RunPaths{control.run}.recipe();
   std::error_code gone;
   if (!std::filesystem::is_regular_file(file, gone)) {  // and no pipe, which would be waited for

@@ -52,8 +52,8 @@ struct Comparison {
 /// The runs must have recipes, as those from named_runs() have. With `by_seed`, runs whose recipes are equal
 /// but for seed and title are one entrant, in the order in which they come; so are those that differ in
 /// data.root, train.processes, train.split, train.threads and train.checkpoint_every, unless a seed would
-/// come twice. A `matched` or `shuffled` control follows the S-Adam run of its own seed: two of them belong
-/// together if those runs do. Throws a UsageError that names the two runs if a seed comes twice in an
+/// come twice. A control follows the S-Adam run whose brakes it has: two of them belong together if those
+/// runs do. Throws a UsageError that names the two runs if a seed comes twice in an
 /// entrant. `baseline` is the name of an entrant or of a run, or a label; "" for the first entrant. Throws a
 /// UsageError for any other.
 Comparison compare(std::vector<RunSummary> runs, bool by_seed, const std::string& baseline = "");

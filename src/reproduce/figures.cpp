@@ -164,6 +164,8 @@ LineStyle style_of(const Group& curve) {
       return {curve.row, Stroke::dashed};
     case Control::shuffled:
       return {curve.row, Stroke::dotted};
+    case Control::replayed:
+      return {curve.row, Stroke::dash_dotted};
     case Control::cosine:
       return {std::nullopt, Stroke::dash_dotted};
     case Control::none:
@@ -186,6 +188,8 @@ std::vector<std::vector<report::LegendKey>> legend_of(const TableRecipe& table,
   };
   add_control(Control::matched, Stroke::dashed, "matched: AdamW × its mean brake");
   add_control(Control::shuffled, Stroke::dotted, "shuffled: AdamW × its brakes in random order");
+  add_control(Control::replayed, Stroke::dash_dotted,
+              "in colour: replayed, AdamW × the brakes of another seed");
   add_control(Control::cosine, Stroke::dash_dotted, "AdamW, cosine schedule");
   return {methods, controls};
 }

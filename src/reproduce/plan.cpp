@@ -143,6 +143,10 @@ bool wants(const Request& request, Control control) {
   return std::ranges::find(request.controls, control) != request.controls.end();
 }
 
+bool has_controls(const TableRecipe& table, const PlannedRun& run) {
+  return table.rows[run.row].controls && train::optimizer_of(run.recipe) == train::OptimizerKind::sadam;
+}
+
 // Adds the runs of one cell, for one seed.
 void add_cell(Plan& plan, const Request& request, const std::filesystem::path& folder, PlannedRun run) {
   const auto& row = plan.table.rows[run.row];
@@ -150,13 +154,28 @@ void add_cell(Plan& plan, const Request& request, const std::filesystem::path& f
   run.recipe.seed = run.seed;
   run.folder = folder / row.key / seed;
   plan.runs.push_back(run);
-  if (!row.controls || train::optimizer_of(run.recipe) != train::OptimizerKind::sadam) return;
+  if (!has_controls(plan.table, run)) return;
   const auto controlled = run;
   for (const auto control : {Control::matched, Control::shuffled}) {
     if (!wants(request, control)) continue;
     run.control = control;
     run.recipe = control_recipe(control, controlled.recipe, controlled.folder);
     run.folder = folder / fmt::format("{}.{}", row.key, name_of(control)) / seed;
+    plan.runs.push_back(run);
+  }
+}
+
+// After the runs of all seeds, since each takes the brakes of the next seed, and the last those of the first.
+void add_replayed(Plan& plan, const std::filesystem::path& folder, PlannedRun run) {
+  const auto& seeds = plan.table.seeds;
+  const auto& key = plan.table.rows[run.row].key;
+  const auto own = run.recipe;
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    const auto next = folder / key / fmt::format("seed-{}", seeds[(i + 1) % seeds.size()]);
+    run.control = Control::replayed;
+    run.recipe = control_recipe(Control::replayed, own, next);
+    run.recipe.seed = run.seed = seeds[i];
+    run.folder = folder / fmt::format("{}.replayed", key) / fmt::format("seed-{}", run.seed);
     plan.runs.push_back(run);
   }
 }
@@ -269,6 +288,10 @@ Plan make_plan(TableRecipe table, const Request& request) {
         table.rows, [&](const TableRow& row) { return is_selected(request.only, column.key, row.key); });
   });
   check_set(table, request);
+  if (wants(request, Control::replayed) && table.seeds.size() < 2)
+    throw UsageError(
+        "--controls replayed: it takes the brakes of another seed, and there is one: name two or more "
+        "(--seeds).");
 
   Plan plan;
   plan.table = table;
@@ -281,13 +304,13 @@ Plan make_plan(TableRecipe table, const Request& request) {
       std::optional<PlannedRun> controlled;
       for (auto run : cells) {
         run.seed = seed;
-        if (train::optimizer_of(run.recipe) == train::OptimizerKind::sadam && table.rows[run.row].controls &&
-            wants(request, Control::cosine))
-          controlled = run;
+        if (has_controls(table, run) && wants(request, Control::cosine)) controlled = run;
         add_cell(plan, request, folder, run);
       }
       if (controlled) add_cosine(plan, folder, *controlled);
     }
+    for (const auto& run : cells)
+      if (has_controls(table, run) && wants(request, Control::replayed)) add_replayed(plan, folder, run);
   }
   if (plan.runs.empty()) throw UsageError(fmt::format("--only selects nothing of {}.", table.name));
   plan.differences = differences_of(paper, table, request, plan.runs.front().recipe);

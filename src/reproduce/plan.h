@@ -24,6 +24,7 @@ namespace sadam::reproduce {
   VALUE(none, "the row itself")                                                                              \
   VALUE(matched, "AdamW × the mean brake of the row's run with the same seed")                               \
   VALUE(shuffled, "AdamW × that run's brakes in random order")                                               \
+  VALUE(replayed, "AdamW × the brakes of the row's run with the next seed, step by step")                    \
   VALUE(cosine, "AdamW, the learning rate falling to 0; one for all rows")
 // clang-format on
 
@@ -31,12 +32,16 @@ namespace sadam::reproduce {
 enum class Control { SADAM_TABLE_CONTROLS(SADAM_ENUMERATOR) };
 SADAM_FAMILY(Control, SADAM_TABLE_CONTROLS)
 
+/// Whether it has the brakes of a row, below which it stands.
+inline bool is_of_a_row(Control control) { return control != Control::none && control != Control::cosine; }
+
 /// As typed: "matched", "cosine". Throws a UsageError with the nearest name.
 Control control_named(const std::string& name);
 
 /// What the command line asks for.
 struct Request {
   bool quick = false;
+  /// `replayed`, which needs two seeds, only where it is asked for.
   std::vector<Control> controls = {Control::matched, Control::shuffled, Control::cosine};
   std::optional<std::int64_t> epochs;
   std::vector<std::int64_t> seeds;  ///< empty: the table's own

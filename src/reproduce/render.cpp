@@ -20,8 +20,7 @@ using report::RunSummary;
 
 // Controls of a row stand below it.
 std::string row_title(const TableRecipe& table, const Group& group) {
-  const bool below = group.control == Control::matched || group.control == Control::shuffled;
-  return (below ? "  " : "") + title_of(table, group);
+  return (is_of_a_row(group.control) ? "  " : "") + title_of(table, group);
 }
 
 Cell number_or_nothing(const std::optional<double>& value) {
@@ -221,6 +220,9 @@ std::string controls_note(const std::vector<Group>& groups) {
         "brake, seed by seed.");
   if (has(Control::shuffled))
     notes.emplace_back("shuffled: the same, multiplied by that row's brakes in random order.");
+  if (has(Control::replayed))
+    notes.emplace_back(
+        "replayed: the same, multiplied by the brakes of that row's run with the next seed, step by step.");
   return fmt::format("{}", fmt::join(notes, " "));
 }
 

@@ -140,6 +140,7 @@ std::vector<FoundTable> found_tables(const std::vector<const report::RunSummary*
       if (!request) continue;
       request->root = path.parent_path();
       request->seeds.assign(folder.seeds.begin(), folder.seeds.end());
+      if (folder.seeds.size() > 1) request->controls.push_back(Control::replayed);
       try {
         auto plan = make_plan(find_table(std::string(recipe.name)), *request);
         found.push_back({std::string(recipe.name), *request, std::move(plan), std::move(folder.runs)});
@@ -199,8 +200,7 @@ std::string title_of(const TableRecipe& table, const Group& group) {
 
 std::string full_title_of(const TableRecipe& table, const Group& group) {
   const auto title = title_of(table, group);
-  const bool of_a_row = group.control == Control::matched || group.control == Control::shuffled;
-  return of_a_row ? fmt::format("{}, {}", table.rows[group.row].title, title) : title;
+  return is_of_a_row(group.control) ? fmt::format("{}, {}", table.rows[group.row].title, title) : title;
 }
 
 std::optional<double> convergence_target(const TableRecipe& table, const std::vector<Group>& groups,

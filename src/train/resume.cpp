@@ -130,7 +130,7 @@ void check_epochs(const Position& position, const Recipe& recipe) {
         "the schedule '{}' spans all epochs and all learning rates would have been others: train another "
         "run with --set train.epochs={}",
         recipe.schedule.name, wanted));
-  if (const auto kind = control_of(recipe); kind == Control::matched || kind == Control::shuffled)
+  if (has_brakes_of_a_run(control_of(recipe)))
     refuse(
         fmt::format("a '{}' control has the brakes of a run of {} epochs: train another run of S-Adam and "
                     "another control",

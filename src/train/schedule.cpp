@@ -60,7 +60,7 @@ std::string warmup_beyond_the_run(const ScheduleRecipe& schedule, const RunLengt
 void settle_control(Recipe& recipe) {
   auto& control = recipe.control;
   const auto kind = control_of(recipe);
-  if (kind != Control::matched && kind != Control::shuffled) return;
+  if (!has_brakes_of_a_run(kind)) return;
   const RunPaths paths{control.run};
   if (!std::filesystem::exists(paths.recipe()))
     throw UsageError(fmt::format(
@@ -88,6 +88,8 @@ std::vector<double> brakes_of_control(const Recipe& recipe) {
     case Control::constant:
     case Control::matched:
       return {recipe.control.brake};
+    case Control::replayed:
+      return brakes_of_run(recipe.control.run);
     case Control::shuffled: {
       const auto brakes = brakes_of_run(recipe.control.run);
       const auto order = data::shuffled_order(brakes.size(), static_cast<std::uint64_t>(recipe.seed), 0);

@@ -31,8 +31,8 @@ std::string warmup_beyond_the_run(const ScheduleRecipe& schedule, const RunLengt
 /// Throws an Error for a control that does not exist.
 void settle_control(Recipe& recipe);
 
-/// The brakes that `recipe.control` asks for; empty if none. Those of a `shuffled` control are read from the
-/// run that it names, in its first process; checkpoints keep them after that.
+/// The brakes that `recipe.control` asks for; empty if none. Those of `shuffled` and `replayed` controls are
+/// read from the run that they name, in their first process; checkpoints keep them after that.
 std::vector<double> brakes_of_control(const Recipe& recipe);
 
 }  // namespace sadam::train

@@ -32,11 +32,13 @@ class PageTables : public sadam::testing::RunsTest {
     request.seeds = {1, 2, 3};
     request.epochs = 3;
     request.only = {"cifar100/adamw", "cifar100/sadam-k2"};
+    request.controls.push_back(Control::replayed);
     auto plan = make_plan(reproduce::find_table("table1"), request);
     for (const auto& run : plan.runs) {
       const double shift = 0.01 * static_cast<double>(run.seed);
       auto accuracy = run.control == Control::matched    ? 0.15
                       : run.control == Control::shuffled ? 0.16
+                      : run.control == Control::replayed ? 0.11
                       : run.control == Control::cosine   ? 0.20
                       : run.row == 1                     ? 0.10
                                                          : 0.14 + shift;
@@ -68,8 +70,8 @@ TEST_F(PageTables, AreWhatTheHandComputes) {
   EXPECT_EQ(table["baseline"], "adamw");
   std::vector<std::string> keys;
   for (const auto& each : table["rows"]) keys.push_back(each["key"]);
-  EXPECT_EQ(keys, std::vector<std::string>(
-                      {"adamw", "sadam-k2", "sadam-k2.matched", "sadam-k2.shuffled", "adamw.cosine"}));
+  EXPECT_EQ(keys, std::vector<std::string>({"adamw", "sadam-k2", "sadam-k2.matched", "sadam-k2.shuffled",
+                                            "sadam-k2.replayed", "adamw.cosine"}));
   EXPECT_TRUE(row(table, "adamw")["control_of"].is_null());
   EXPECT_EQ(row(table, "sadam-k2.matched")["control_of"], "sadam-k2");
   EXPECT_TRUE(row(table, "adamw.cosine")["control_of"].is_null());
@@ -101,7 +103,8 @@ TEST_F(PageTables, AreWhatTheHandComputes) {
   // The matched control ends at 16, 17, 18 %.
   EXPECT_NEAR(cell["less_control"]["mean"], 1, 1e-9);
   EXPECT_NEAR(cell["less_control"]["pairs"][2]["difference"], 2, 1e-9);
-  // The shuffled one at 17, 18, 19 %, cosine at 21, 22, 23 %.
+  // The shuffled one at 17, 18, 19 %, the replayed one at 12, 13, 14 %, cosine at 21, 22, 23 %.
+  EXPECT_NEAR(cell["less_replayed"]["mean"], 5, 1e-9);
   EXPECT_NEAR(cell["less_shuffled"]["mean"], 0, 1e-9);
   EXPECT_NEAR(cell["less_shuffled"]["pairs"][2]["difference"], 1, 1e-9);
   EXPECT_NEAR(cell["less_cosine"]["mean"], -4, 1e-9);

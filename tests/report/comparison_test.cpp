@@ -136,6 +136,21 @@ TEST_F(ComparisonTest, FoldsControlsWhoseRunsBelongTogether) {
   EXPECT_EQ(comparison.entrants[1].runs.size(), 2U);
 }
 
+// Each has the brakes of the other's seed; with the runs that braked and without them.
+TEST_F(ComparisonTest, FoldsReplayedControlsWhereverTheRunsThatBrakedAre) {
+  for (const std::string seed : {"1", "2"}) {
+    write_run(paths("k2/seed-" + seed), recipe_with({"seed=" + seed}), {0.1});
+    for (const std::string folder : {"k2", "gone"})
+      write_run(paths("replayed-" + folder + "/seed-" + seed),
+                recipe_with(
+                    {"seed=" + seed, "optimizer.name=adamw", "control.kind=replayed",
+                     "control.run=" + paths(folder + "/seed-" + (seed == "1" ? "2" : "1")).folder.string()}),
+                {0.1});
+  }
+  for (const std::string name : {"replayed-k2", "replayed-gone"})
+    EXPECT_EQ(compare_named({name + "/seed-1", name + "/seed-2"}, true).entrants.size(), 1U) << name;
+}
+
 TEST_F(ComparisonTest, ManyRunsAreRowsNamedByWhatDiffers) {
   const auto runs = write_grid();
   EXPECT_EQ(to_text_rows(compare_named(runs, true)),

@@ -1,5 +1,6 @@
 #include "reproduce/plan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -135,6 +136,28 @@ TEST(Plan, EverySAdamRowHasItsControlsAfterItAndEachColumnOneCosine) {
   ASSERT_NE(cosine, nullptr);
   EXPECT_EQ(cosine->recipe.schedule.name, "cosine");
   EXPECT_EQ(cosine->recipe.optimizer.name, "adamw");
+}
+
+TEST(Plan, AReplayedControlHasTheBrakesOfTheNextSeed) {
+  Request request;
+  request.only = {"cifar100/sadam-k2"};
+  request.seeds = {7, 8, 9};
+  request.controls = {control_named("replayed")};
+  const auto plan = make_plan(find_table("table1"), request);
+  EXPECT_EQ(plan.runs.size(), 6U);
+  for (const auto& [seed, next] : {std::pair{7, 8}, {8, 9}, {9, 7}}) {
+    const auto* const run =
+        find_run(plan, fmt::format("runs/table1/cifar100/sadam-k2.replayed/seed-{}", seed));
+    const auto* const braked = find_run(plan, fmt::format("runs/table1/cifar100/sadam-k2/seed-{}", next));
+    ASSERT_NE(run, nullptr);
+    EXPECT_EQ(run->recipe.control.run, braked->folder);
+    EXPECT_EQ(run->recipe.control.kind, "replayed");
+    EXPECT_EQ(run->recipe.seed, seed);
+    EXPECT_LT(braked, run);
+  }
+  request.seeds = {7};
+  EXPECT_NE(refusal([&] { make_plan(find_table("table1"), request); }).find("name two or more (--seeds)"),
+            std::string::npos);
 }
 
 TEST(Plan, OnlyEpochsSeedsAndSetSelectAndChange) {

@@ -274,7 +274,7 @@ TEST_F(EpochsTest, WhatDependsOnTheirNumberIsRefusedWithTheReason) {
   recipe = small_recipe(3);
   recipe.optimizer.name = "adamw";
   recipe.control.run = braked.folder.string();
-  for (const std::string kind : {"matched", "shuffled"}) {
+  for (const std::string kind : {"matched", "shuffled", "replayed"}) {
     recipe.control.kind = kind;
     EXPECT_TRUE(says(refused(finished_run(kind, recipe), 4),
                      "because a '" + kind + "' control has the brakes of a run of 3 epochs: "));

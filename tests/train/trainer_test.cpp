@@ -241,6 +241,12 @@ TEST(Trainer, AMatchedControlTakesTheMeanBrakeAndAShuffledOneTheSameBrakes) {
   std::vector<double> found;
   for (const auto& step : shuffled.steps) found.push_back(step.brake);
   EXPECT_NE(found, brakes);
+
+  recipe.control.kind = "replayed";
+  const auto replayed = whole_run(folder / "replayed", recipe);
+  ASSERT_EQ(replayed.steps.size(), brakes.size());
+  for (std::size_t i = 0; i < brakes.size(); ++i) EXPECT_EQ(replayed.steps[i].brake, brakes[i]);
+
   std::sort(found.begin(), found.end());
   std::sort(brakes.begin(), brakes.end());
   EXPECT_EQ(found, brakes);
@@ -272,7 +278,7 @@ TEST(Trainer, AControlThatGoesOnNeedsItsSAdamRunNoMore) {
   DataSets data;
   std::vector<RunFolder> begun;
   std::vector<EventFile> whole;
-  for (const char* kind : {"matched", "shuffled"}) {
+  for (const char* kind : {"matched", "shuffled", "replayed"}) {
     recipe.control.kind = kind;
     whole.push_back(whole_run(folder / (std::string(kind) + "-whole"), recipe));
     begun.push_back(begin_run(folder / kind, recipe, data));

@@ -41,6 +41,7 @@ export interface Cell {
   less_baseline: Difference | null; // to the table's baseline, seed by seed, last epoch
   less_control: Difference | null; // to its matched control, seed by seed, last epoch
   less_shuffled: Difference | null; // to its shuffled control
+  less_replayed: Difference | null; // to its replayed control
   less_cosine: Difference | null; // to AdamW with a cosine schedule
   seconds: number | null; // of training until it converged, mean over the seeds that did
   paper_seconds: number | null;

@@ -61,6 +61,7 @@ export class Differences {
       ["baseline", `Minus ${baseline}`, (cell) => cell.less_baseline],
       ["control", "Minus its matched control", (cell) => cell.less_control],
       ["shuffled", "Minus its shuffled control", (cell) => cell.less_shuffled],
+      ["replayed", "Minus its replayed control", (cell) => cell.less_replayed],
       ["cosine", "Minus AdamW with a cosine schedule", (cell) => cell.less_cosine],
     ];
     const listed = kinds

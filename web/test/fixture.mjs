@@ -183,6 +183,7 @@ export function widen(report) {
           less_baseline: key === "adamw" ? null : difference(22.57 - 6 * r),
           less_control: key === "sadam-k2" ? difference(-22.26) : null,
           less_shuffled: key === "sadam-k2" ? difference(13.26) : null,
+          less_replayed: key === "sadam-k2" ? difference(4.5) : null,
           less_cosine: key === "sadam-k2" ? difference(-3.5) : null,
           seconds: key === "prox_sgd" ? null : 1286.53,
           paper_seconds: control_of === null ? 12322.5 : null,

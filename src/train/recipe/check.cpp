@@ -165,7 +165,8 @@ void check_control(const Recipe& recipe, bool brake_given) {
   const auto kind = control_of(recipe);
   if (kind == Control::none) {
     if (!control.run.empty())
-      throw UsageError("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.");
+      throw UsageError(
+          "control.run is given and control.kind is 'none'; make it 'matched', 'shuffled' or 'replayed'.");
     if (control.brake != 1)
       throw UsageError(fmt::format(
           "control.brake is {} and control.kind is 'none'; make it 'constant', or leave the brake out.",

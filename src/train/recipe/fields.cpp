@@ -134,7 +134,7 @@ std::vector<FieldRow> make_field_table() {
       {SADAM_FIELD(control, run),
        AnyText{},
        "The folder of the S-Adam run that braked",
-       {"matched", "shuffled"}},
+       {"matched", "shuffled", "replayed"}},
       {SADAM_FIELD(control, brake), kNotNegative, "The factor; matched fills it in", {"constant", "matched"}},
 
       {SADAM_FIELD(optimizer, name), one_of<OptimizerKind>(), "The optimizer"},

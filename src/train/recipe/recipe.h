@@ -28,7 +28,8 @@ namespace sadam::train {
   VALUE(none, "no control")                                                                                  \
   VALUE(constant, "AdamW with one brake on every step")                                                      \
   VALUE(matched, "AdamW with the mean brake of another run")                                                 \
-  VALUE(shuffled, "AdamW with the brakes of another run in random order")
+  VALUE(shuffled, "AdamW with the brakes of another run in random order")                                    \
+  VALUE(replayed, "AdamW with the brakes of another run, step by step")
 
 #define SADAM_OPTIMIZERS(VALUE)                                                                              \
   VALUE(sadam, "S-Adam")                                                                                     \
@@ -171,7 +172,7 @@ struct WatchRecipe {
 /// the loss.
 struct ControlRecipe {
   std::string kind = "none";  ///< none; constant: `brake` on every step; matched: the mean brake of `run`;
-                              ///< shuffled: the brakes of `run` in random order
+                              ///< shuffled, replayed: the brakes of `run`, in random order or step by step
   std::string run;            ///< the folder of the S-Adam run
   double brake = 1;           ///< constant, and matched once it is known
 
@@ -198,6 +199,10 @@ inline nn::Model model_of(const Recipe& recipe) {
 }
 inline Control control_of(const Recipe& recipe) {
   return value_named<Control>(recipe.control.kind, "control.kind");
+}
+/// Whether it needs control.run.
+inline bool has_brakes_of_a_run(Control control) {
+  return control == Control::matched || control == Control::shuffled || control == Control::replayed;
 }
 inline OptimizerKind optimizer_of(const Recipe& recipe) {
   return value_named<OptimizerKind>(recipe.optimizer.name, "optimizer.name");

@@ -136,7 +136,7 @@ TEST(BadRecipe, ContradictionsAreRefused) {
       "(--device cuda).",
       refused("train.precision = 'bf16'"));
   EXPECT_NO_THROW(testing::resolved("train = {precision = 'bf16', device = 'cuda'}"));
-  for (const std::string kind : {"matched", "shuffled"}) {
+  for (const std::string kind : {"matched", "shuffled", "replayed"}) {
     const auto text = "optimizer.name = 'adamw'\ncontrol.kind = '" + kind + "'";
     EXPECT_EQ("control.kind is '" + kind +
                   "' without control.run; name the folder of the S-Adam run whose brakes it takes.",
@@ -149,7 +149,7 @@ TEST(BadRecipe, ContradictionsAreRefused) {
     EXPECT_EQ("control.kind is 'constant' and optimizer.name is '" + name +
                   "'; a control is a run of 'adamw' with the brakes of another run.",
               refused("control.kind = 'constant'", {"optimizer.name=" + name}));
-  EXPECT_EQ("control.run is given and control.kind is 'none'; make it 'matched' or 'shuffled'.",
+  EXPECT_EQ("control.run is given and control.kind is 'none'; make it 'matched', 'shuffled' or 'replayed'.",
             refused("control.run = 'runs/a'"));
 }
 
