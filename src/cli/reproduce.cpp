@@ -40,6 +40,7 @@ paper lacks. Run it again to see the table: nothing is trained twice.
   table5   learning rates
   learning-rates  ours: what a wrong rate costs, constant and cosine
   rivals   ours: SAM, AdaBound, averages and others, at equal epochs and time
+  rivals-settings  ours: the same with other radii and rates
   brakes   ours: the search for a better brake
   part-of-batch  ours: probes on a quarter of the batch
   final-check  ours: what brakes found, on fresh seeds
@@ -155,7 +156,7 @@ void add_reproduce(CLI::App& app) {
   command
       .add_option("table", arguments.table,
                   "table1 to table5, learning-rates, rivals, brakes, part-of-batch, final-check, "
-                  "step-control, unknown-end, curves, figures, or a TOML file")
+                  "step-control, unknown-end, rivals-settings, curves, figures, or a TOML file")
       ->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");
