@@ -98,7 +98,7 @@ def part_of_batch(check):
     def instability(k, *_):
         whole, quarter = ([float(r[column]) for r in rows("part-of-batch-rho") if r["probes"] == k]
                           for column in ("rho_full", "rho_quarter"))
-        return [mean(whole), mean(quarter), rank_correlation(whole, quarter)[0]]
+        return [mean(whole), mean(quarter), rank_correlation(whole, quarter)]
 
     check.table("Cheaper probes", "step, captured", step)
     check.table("Cheaper probes", "k", instability)
