@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -240,19 +241,20 @@ Group mean_group(const std::vector<Group>& groups, const Group& like,
 Shown with_means(const TableRecipe& table, std::vector<Group> groups) {
   Shown shown{table, std::move(groups)};
   const auto keys = keys_of(table.columns);
-  const auto measured = shown.groups;
+  std::vector<Group> averaged;
   for (const auto& mean : table.means) {
     std::vector<std::size_t> columns;
     for (const auto& key : mean.columns)
       columns.push_back(static_cast<std::size_t>(std::ranges::find(keys, key) - keys.begin()));
-    for (const auto& like : measured) {
+    for (const auto& like : shown.groups) {
       if (like.column != columns.front()) continue;
-      auto group = mean_group(measured, like, columns);
+      auto group = mean_group(shown.groups, like, columns);
       group.column = shown.table.columns.size();
-      if (!group.runs.empty()) shown.groups.push_back(std::move(group));
+      if (!group.runs.empty()) averaged.push_back(std::move(group));
     }
     shown.table.columns.push_back({mean.key, mean.title, {}, {}});
   }
+  std::ranges::move(averaged, std::back_inserter(shown.groups));
   return shown;
 }
 
