@@ -112,6 +112,9 @@ void reproduce_table(const ReproduceArguments& arguments) {
 }
 
 void reproduce_now(const ReproduceArguments& arguments) {
+  if (arguments.request.baseline && (arguments.table == "curves" || arguments.table == "figures"))
+    throw UsageError(fmt::format("--baseline {}: {} are compared with none: leave it out.",
+                                 *arguments.request.baseline, arguments.table));
   if (arguments.table == "curves") return reproduce_curves(arguments);
   if (arguments.table == "figures") return reproduce_figures(arguments);
   reproduce_table(arguments);
@@ -166,6 +169,10 @@ void add_reproduce(CLI::App& app) {
   command.add_option("--seeds", arguments.seeds, "Seeds and ranges of them, separated by commas: 1-3,7")
       ->type_name("LIST")
       ->allow_extra_args(false);
+  command
+      .add_option("--baseline", request.baseline,
+                  "Takes all differences, and convergence, from this row instead of the table's baselines")
+      ->type_name("ROW");
   command.add_option("--epochs", arguments.epochs, "Epochs instead of the paper's")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("COUNT");

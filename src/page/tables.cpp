@@ -52,10 +52,10 @@ Json difference_json(const Group& group, const Group* other) {
 class TableWriter {
  public:
   TableWriter(const Plan& plan, const std::map<std::filesystem::path, std::string>& ids)
-      : plan_(plan), ids_(ids), read_(read_groups(plan)) {}
+      : plan_(plan), ids_(ids), read_(read_groups(plan)), shown_(with_means(plan.table, read_.groups)) {}
 
   Json write(const std::string& key) {
-    const auto& table = plan_.table;
+    const auto& table = shown_.table;
     auto columns = Json::array();
     for (const auto& column : table.columns)
       columns.push_back({{"key", column.key}, {"title", column.title}});
@@ -75,7 +75,7 @@ class TableWriter {
   // One group of each row, in the order in which they stand below each other.
   std::vector<Group> rows_of_table() const {
     std::map<std::pair<std::size_t, Control>, Group> rows;
-    for (const auto& group : read_.groups)
+    for (const auto& group : shown_.groups)
       rows.try_emplace({group.row, group.control}, Group{0, group.row, group.control, {}});
     std::vector<Group> list;
     for (auto& [place, group] : rows) list.push_back(std::move(group));
@@ -83,34 +83,44 @@ class TableWriter {
   }
 
   const Group* find(std::size_t column, std::size_t row, Control control) const {
-    for (const auto& group : read_.groups)
+    for (const auto& group : shown_.groups)
       if (group.column == column && group.row == row && group.control == control) return &group;
     return nullptr;
   }
 
+  // What a row's `less_baseline` is counted from; nothing for controls and for a baseline itself.
+  const reproduce::TableRow* baseline_of(const Group& of) const {
+    if (of.control != Control::none) return nullptr;
+    const auto& rows = shown_.table.rows;
+    const auto baseline =
+        std::ranges::find(rows, shown_.table.baseline_of(rows[of.row]), &reproduce::TableRow::key);
+    return baseline == rows.end() || &*baseline == &rows[of.row] ? nullptr : &*baseline;
+  }
+
   const Group* baseline_for(const Group& group) const {
-    const auto& rows = plan_.table.rows;
-    for (std::size_t row = 0; row < rows.size(); ++row)
-      if (rows[row].key == plan_.table.baseline && row != group.row)
-        return find(group.column, row, Control::none);
-    return nullptr;
+    const auto* const row = baseline_of(group);
+    if (row == nullptr) return nullptr;
+    return find(group.column, static_cast<std::size_t>(row - shown_.table.rows.data()), Control::none);
   }
 
   Json row(const Group& of) {
     auto cells = Json::array();
-    for (std::size_t column = 0; column < plan_.table.columns.size(); ++column) {
+    for (std::size_t column = 0; column < shown_.table.columns.size(); ++column) {
       const auto* const group = find(column, of.row, of.control);
       cells.push_back(group == nullptr ? Json() : cell(*group));
     }
-    return {{"key", row_key(plan_.table, of)},
-            {"title", full_title_of(plan_.table, of)},
-            {"control_of", is_of_a_row(of.control) ? Json(plan_.table.rows[of.row].key) : Json()},
+    const auto& table = shown_.table;
+    const auto* const baseline = baseline_of(of);
+    return {{"key", row_key(table, of)},
+            {"title", full_title_of(table, of)},
+            {"control_of", is_of_a_row(of.control) ? Json(table.rows[of.row].key) : Json()},
+            {"baseline", baseline == nullptr ? Json() : Json(baseline->key)},
             {"cells", cells}};
   }
 
   Json cell(const Group& group) {
     const auto result =
-        result_of(plan_.table, group, convergence_target(plan_.table, read_.groups, group.column));
+        result_of(shown_.table, group, convergence_target(shown_.table, shown_.groups, group.column));
     const auto less = [&](const Group* other) {
       return group.control == Control::none ? difference_json(group, other) : Json();
     };
@@ -118,7 +128,7 @@ class TableWriter {
     auto less_control = less(find(group.column, group.row, Control::matched));
     auto less_shuffled = less(find(group.column, group.row, Control::shuffled));
     auto less_replayed = less(find(group.column, group.row, Control::replayed));
-    auto less_cosine = less(find(group.column, plan_.table.rows.size(), Control::cosine));
+    auto less_cosine = less(find(group.column, shown_.table.rows.size(), Control::cosine));
     for (const auto* difference :
          {&less_baseline, &less_control, &less_shuffled, &less_replayed, &less_cosine})
       if (!difference->is_null() && !(*difference)["half_width"].is_null()) ++comparisons_;
@@ -187,6 +197,7 @@ class TableWriter {
   const Plan& plan_;
   const std::map<std::filesystem::path, std::string>& ids_;
   reproduce::Groups read_;
+  reproduce::Shown shown_;  ///< with the table's means
   std::size_t comparisons_ = 0;
 };
 

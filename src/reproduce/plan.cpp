@@ -21,7 +21,10 @@ void apply_quick(TableRecipe& table) {
         table.origin));
   const auto& quick = *table.quick;
   if (!quick.seeds.empty()) table.seeds = quick.seeds;
-  if (!quick.columns.empty()) table.columns = quick.columns;
+  if (!quick.columns.empty()) {
+    table.columns = quick.columns;
+    table.means.clear();
+  }
   // Never on the paper's data: its numbers would stand beside unlike ones.
   for (auto& row : table.rows) {
     row.paper.clear();
@@ -47,6 +50,22 @@ void check_only(const TableRecipe& table, const std::vector<std::string>& only) 
     if (!table.has_cells(wish))
       throw UsageError(
           fmt::format("--only {}: there is no such column or row{}", wish, base::suggestion(wish, valid)));
+}
+
+// Its convergence, too, is that of this row.
+void apply_baseline(TableRecipe& table, const std::string& baseline) {
+  if (const auto rows = keys_of(table.rows); !contains(rows, baseline))
+    throw UsageError(
+        fmt::format("--baseline {}: there is no such row{}", baseline, base::suggestion(baseline, rows)));
+  table.baseline = baseline;
+  for (auto& row : table.rows) row.baseline.clear();
+}
+
+void leave_out_partial_means(TableRecipe& table) {
+  const auto columns = keys_of(table.columns);
+  std::erase_if(table.means, [&](const TableMean& mean) {
+    return !std::ranges::all_of(mean.columns, [&](const auto& key) { return contains(columns, key); });
+  });
 }
 
 // A method or a column whose own fields were changed would be shown under a title that is not true.
@@ -220,6 +239,8 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
   for (const auto& assignment : request.set)
     if (const auto field = field_of(assignment); !train::may_change(field) && field != "train.threads")
       differences.push_back(fmt::format("--set {}", assignment));
+  if (request.baseline && *request.baseline != paper.baseline)
+    differences.push_back(fmt::format("--baseline {}", *request.baseline));
   differences.push_back(table.seeds.size() == 1 ? "one seed" : fmt::format("{} seeds", table.seeds.size()));
   if (of_the_paper) differences.emplace_back("other hardware, so times compare only with each other");
   // Those of the paper's tables are about its numbers, which are not shown with other data.
@@ -282,11 +303,13 @@ Plan make_plan(TableRecipe table, const Request& request) {
   const auto paper = table;
   if (request.quick) apply_quick(table);
   if (!request.seeds.empty()) table.seeds = request.seeds;
+  if (request.baseline) apply_baseline(table, *request.baseline);
   check_only(table, request.only);
   std::erase_if(table.columns, [&](const TableColumn& column) {
     return std::ranges::none_of(
         table.rows, [&](const TableRow& row) { return is_selected(request.only, column.key, row.key); });
   });
+  leave_out_partial_means(table);
   check_set(table, request);
   if (wants(request, Control::replayed) && table.seeds.size() < 2)
     throw UsageError(

@@ -47,7 +47,8 @@ struct Request {
   std::vector<std::int64_t> seeds;  ///< empty: the table's own
   /// "cifar100", "adamw" or "cifar100/sadam-k2": a column, a row, or both; several add up; empty: everything.
   std::vector<std::string> only;
-  std::vector<std::string> set;  ///< changes to every run
+  std::optional<std::string> baseline;  ///< key of the row that all differences are taken from
+  std::vector<std::string> set;         ///< changes to every run
   std::filesystem::path root = "runs";
 };
 

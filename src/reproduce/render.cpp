@@ -113,12 +113,12 @@ bool is_compared_with(const TableRecipe& table, const Group& method, const Group
   if (other.column != method.column) return false;
   if (other.control == Control::cosine) return true;
   if (other.control == Control::none)
-    return other.row != method.row && table.rows[other.row].key == table.baseline;
+    return other.row != method.row && table.rows[other.row].key == table.baseline_of(table.rows[method.row]);
   return other.row == method.row;
 }
 
 /// Methods compared seed by seed: runs with one seed start from the same weights and see the same batches.
-/// What each method of a column is above or below the baseline, its own controls and the cosine schedule:
+/// What each method of a column is above or below its baseline, its own controls and the cosine schedule:
 /// mean differences over the seeds that both have, and their 95 % intervals. Comparisons with fewer than two
 /// common seeds are left out.
 report::TextTable paired_differences(const TableRecipe& table, const std::vector<Group>& groups,
@@ -147,7 +147,8 @@ report::TextTable paired_differences(const TableRecipe& table, const std::vector
   return without_empty_columns(rows);
 }
 
-std::vector<Block> blocks_of(const TableRecipe& table, const std::vector<Group>& groups) {
+std::vector<Block> blocks_of(const Plan& plan, const Groups& read) {
+  const auto [table, groups] = with_means(plan.table, read.groups);
   std::vector<Block> blocks;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     const auto target = convergence_target(table, groups, column);
@@ -175,12 +176,12 @@ std::int64_t sum_over(const Group& group, std::int64_t train::StepCounts::*count
 }
 
 // For other programs.
-Row flat_row(const Plan& plan, const Group& group, std::optional<double> target) {
-  const auto& table = plan.table;
+Row flat_row(const std::string& name, const TableRecipe& table, const Group& group,
+             std::optional<double> target) {
   const auto result = result_of(table, group, target);
   const bool is_method = group.control == Control::none;
   Row row;
-  row.add("table", plan.name);
+  row.add("table", name);
   row.add("column", table.columns[group.column].key);
   row.add("method", key_of(table, group));
   row.add("control", name_of(group.control));
@@ -232,7 +233,7 @@ std::string comparisons_note(std::size_t comparisons) {
                      comparisons);
 }
 
-std::vector<Block> render(const Plan& plan) { return blocks_of(plan.table, read_groups(plan).groups); }
+std::vector<Block> render(const Plan& plan) { return blocks_of(plan, read_groups(plan)); }
 
 std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>& unavailable,
                       const ReportStyle& style) {
@@ -246,7 +247,7 @@ std::string to_report(const Plan& plan, const std::map<std::size_t, std::string>
     return style.markdown ? to_markdown(table) : to_text(table, width);
   };
   std::size_t comparisons = 0;
-  for (const auto& block : blocks_of(plan.table, read.groups)) {
+  for (const auto& block : blocks_of(plan, read)) {
     add((style.markdown ? "## " : "") + block.title);
     text += fmt::format("\n{}", layout(block.table));
     add(block.convergence);
@@ -277,12 +278,12 @@ std::string closing_text(const Plan& plan, const Groups& groups,
 }
 
 report::TextTable to_flat(const Plan& plan) {
-  const auto groups = read_groups(plan).groups;
+  const auto [table, groups] = with_means(plan.table, read_groups(plan).groups);
   report::TextTable flat;
   // The columns are there without a single run, too.
-  flat.columns = flat_row(plan, {}, std::nullopt).columns;
+  flat.columns = flat_row(plan.name, table, {}, std::nullopt).columns;
   for (const auto& group : groups)
-    flat.add(flat_row(plan, group, convergence_target(plan.table, groups, group.column)).cells);
+    flat.add(flat_row(plan.name, table, group, convergence_target(table, groups, group.column)).cells);
   return flat;
 }
 

@@ -11,8 +11,8 @@
 
 namespace sadam::reproduce {
 
-/// One column of the paper's table, as a table of its own: a row for each method and control. Columns of
-/// which nothing is known are left out.
+/// One column of the paper's table, or one of its means, as a table of its own: a row for each method and
+/// control. Columns of which nothing is known are left out.
 struct Block {
   std::string title;
   report::TextTable table;
@@ -20,7 +20,7 @@ struct Block {
   report::TextTable differences;  ///< seed by seed; no rows where there is one seed
 };
 
-/// From whatever runs are there. Columns without a single finished epoch are left out.
+/// From whatever runs are there: columns, then means. Those without a single finished epoch are left out.
 std::vector<Block> render(const Plan& plan);
 
 /// What a report is made for.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -186,6 +187,75 @@ Groups read_groups(const Plan& plan) {
   }
   std::ranges::sort(groups, {}, place_of);
   return result;
+}
+
+namespace {
+
+// The finished run of a seed; null if there is none.
+const RunSummary* finished_run(const Group& group, std::int64_t seed) {
+  const auto found = std::ranges::find_if(group.runs, [&](Run run) {
+    return run.state == report::RunState::finished && run.recipe && run.recipe->seed == seed;
+  });
+  return found == group.runs.end() ? nullptr : &*found;
+}
+
+RunSummary mean_of(const std::vector<const RunSummary*>& runs) {
+  RunSummary mean;
+  mean.state = report::RunState::finished;
+  mean.recipe = runs.front()->recipe;  // for its seed
+  for (const auto number : {&RunSummary::best_accuracy, &RunSummary::last_accuracy,
+                            &RunSummary::validated_accuracy, &RunSummary::mean_brake}) {
+    std::vector<double> values;
+    for (const auto* run : runs)
+      if (run->*number) values.push_back(*(run->*number));
+    if (values.size() == runs.size()) mean.*number = base::mean(values);
+  }
+  for (const auto count : {&train::StepCounts::steps, &train::StepCounts::skipped, &train::StepCounts::probed,
+                           &train::StepCounts::within_noise, &train::StepCounts::non_finite_probes})
+    for (const auto* run : runs) mean.counts.*count += run->counts.*count;
+  return mean;
+}
+
+// Without runs where a column has no such group or the columns have no seed in common.
+Group mean_group(const std::vector<Group>& groups, const Group& like,
+                 const std::vector<std::size_t>& columns) {
+  Group result{0, like.row, like.control, {}};
+  std::vector<const Group*> parts;
+  for (const auto column : columns) {
+    const auto part = std::ranges::find(groups, place_of({column, like.row, like.control, {}}), place_of);
+    if (part == groups.end()) return result;
+    parts.push_back(&*part);
+  }
+  for (Run run : parts.front()->runs) {
+    if (!run.recipe) continue;
+    std::vector<const RunSummary*> of_seed;
+    for (const auto* part : parts)
+      if (const auto* const found = finished_run(*part, run.recipe->seed)) of_seed.push_back(found);
+    if (of_seed.size() == parts.size()) result.runs.push_back(mean_of(of_seed));
+  }
+  return result;
+}
+
+}  // namespace
+
+Shown with_means(const TableRecipe& table, std::vector<Group> groups) {
+  Shown shown{table, std::move(groups)};
+  const auto keys = keys_of(table.columns);
+  std::vector<Group> averaged;
+  for (const auto& mean : table.means) {
+    std::vector<std::size_t> columns;
+    for (const auto& key : mean.columns)
+      columns.push_back(static_cast<std::size_t>(std::ranges::find(keys, key) - keys.begin()));
+    for (const auto& like : shown.groups) {
+      if (like.column != columns.front()) continue;
+      auto group = mean_group(shown.groups, like, columns);
+      group.column = shown.table.columns.size();
+      if (!group.runs.empty()) averaged.push_back(std::move(group));
+    }
+    shown.table.columns.push_back({mean.key, mean.title, {}, {}});
+  }
+  std::ranges::move(averaged, std::back_inserter(shown.groups));
+  return shown;
 }
 
 const std::string& key_of(const TableRecipe& table, const Group& group) {

@@ -61,6 +61,17 @@ report::RunSummary as_planned(report::RunSummary run, const FoundTable& table);
 
 // ---- groups of runs as rows of a table --------------------------------------------------------------------
 
+/// What a reader sees: behind the columns of the table one more for each of its means.
+struct Shown {
+  TableRecipe table;
+  std::vector<Group> groups;  ///< by column
+};
+
+/// A mean has a group for each method and control that has one in all of its columns, and there a run for
+/// each seed that has ended in all of them. Such a run has mean accuracies and the mean brake, but no epochs
+/// and no times.
+Shown with_means(const TableRecipe& table, std::vector<Group> groups);
+
 /// The key of the row; of a `cosine` control, which belongs to no row, "adamw".
 const std::string& key_of(const TableRecipe& table, const Group& group);
 

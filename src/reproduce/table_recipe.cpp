@@ -230,15 +230,64 @@ std::vector<TableColumn> columns_in(TomlFields& fields) {
   return columns;
 }
 
+// A mean stands among the columns, so that its key has to be none of theirs.
+std::string mean_key_in(TomlFields& fields, const std::vector<std::string>& taken) {
+  auto key = fields.text("key");
+  if (key.empty() || contains(taken, key))
+    throw UsageError(fmt::format(
+        "{}: the key '{}' of a mean must not be empty or that of a column or another mean; choose "
+        "another.",
+        fields.where("key"), key));
+  return key;
+}
+
+std::vector<std::string> mean_columns_in(TomlFields& fields, const std::vector<std::string>& valid) {
+  auto columns = fields.names("columns", valid, "column");
+  for (auto column = columns.begin(); column != columns.end(); ++column)
+    if (std::find(columns.begin(), column, *column) != column)
+      throw UsageError(fmt::format("{}: table.mean.columns has '{}' twice; leave one out.",
+                                   fields.where("columns"), *column));
+  if (columns.size() < 2)
+    throw UsageError(
+        fmt::format("{}: table.mean.columns must name two columns or more.", fields.where("columns")));
+  return columns;
+}
+
+std::vector<TableMean> means_in(TomlFields& fields, const std::vector<std::string>& columns) {
+  std::vector<TableMean> means;
+  auto taken = columns;
+  for (auto& mean : fields.tables("mean")) {
+    auto key = mean_key_in(mean, taken);
+    taken.push_back(key);
+    means.push_back({std::move(key), mean.text("title"), mean_columns_in(mean, columns)});
+    mean.done();
+  }
+  return means;
+}
+
+// After all rows are known.
+std::string baseline_in(TomlFields& fields, const std::string& own, const std::vector<std::string>& rows) {
+  auto baseline = fields.name("baseline", rows, "row");
+  if (baseline == own)
+    throw UsageError(fmt::format("{}: table.row.baseline names '{}', which is this row itself; name another.",
+                                 fields.where("baseline"), baseline));
+  return baseline;
+}
+
 std::vector<TableRow> rows_in(TomlFields& fields, const std::vector<std::string>& columns) {
   std::vector<TableRow> rows;
-  for (auto& row : fields.tables("row")) {
+  auto tables = fields.tables("row");
+  for (auto& row : tables) {
     auto key = row_key_in(row, keys_of(rows));
-    rows.push_back({std::move(key), row.text("title"), changes_in(row), row.flag("controls", true),
+    rows.push_back({std::move(key), row.text("title"), changes_in(row), row.flag("controls", true), "",
                     row.numbers("paper", columns, "column"), row.numbers("paper_seconds", columns, "column"),
                     row.numbers("paper_wall_seconds", columns, "column"),
                     row.numbers("paper_memory", columns, "column")});
-    row.done();
+  }
+  const auto keys = keys_of(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].baseline = baseline_in(tables[i], keys[i], keys);
+    tables[i].done();
   }
   return rows;
 }
@@ -291,6 +340,7 @@ TableRecipe read_table(std::string_view toml, std::string_view name, std::string
   table.seeds = table_seeds_in(fields);
   table.notes = only_texts(fields.texts("notes"));
   table.columns = columns_in(fields);
+  table.means = means_in(fields, keys_of(table.columns));
   table.rows = rows_in(fields, keys_of(table.columns));
   table.baseline = fields.name("baseline", keys_of(table.rows), "row");
   for (auto& quick : fields.table("quick")) table.quick = quick_in(quick, keys_of(table.rows));

@@ -25,13 +25,21 @@ struct TableColumn {
   std::vector<std::string> notes;  ///< what differs from the paper where this column is shown
 };
 
+/// Columns that are averaged seed by seed, such as those of several learning rates.
+struct TableMean {
+  std::string key;  ///< not that of a column
+  std::string title;
+  std::vector<std::string> columns;  ///< keys; two or more
+};
+
 struct TableRow {
   std::string key;
   std::string title;
   std::vector<Change> set;
-  bool controls = true;                         ///< S-Adam rows get controls; not where the brake is always 1
-  std::map<std::string, double> paper;          ///< best test accuracy in percent, by column
-  std::map<std::string, double> paper_seconds;  ///< convergence time, by column
+  bool controls = true;  ///< S-Adam rows get controls; not where the brake is always 1
+  std::string baseline;  ///< key of the row that its differences are taken from; "": the table's baseline
+  std::map<std::string, double> paper;               ///< best test accuracy in percent, by column
+  std::map<std::string, double> paper_seconds;       ///< convergence time, by column
   std::map<std::string, double> paper_wall_seconds;  ///< time of the whole run, by column
   std::map<std::string, double> paper_memory;        ///< largest memory in MB, by column
 };
@@ -45,6 +53,7 @@ struct TableRecipe {
   std::vector<std::int64_t> seeds;
   std::vector<std::string> notes;  ///< what always differs from the paper
   std::vector<TableColumn> columns;
+  std::vector<TableMean> means;
   std::vector<TableRow> rows;
 
   /// What --quick changes; without it the table has no quick version.
@@ -56,6 +65,10 @@ struct TableRecipe {
   };
   std::optional<Quick> quick;
 
+  /// Key of the row that the differences of `row` are taken from; "" if there is none.
+  const std::string& baseline_of(const TableRow& row) const {
+    return row.baseline.empty() ? baseline : row.baseline;
+  }
   /// Whether some row has a number of the paper's.
   bool has_paper_numbers() const;
   /// Whether it has the cells of such a name: a column, a row, or column/row.
@@ -86,7 +99,7 @@ const std::vector<BuiltIn>& built_in_recipes();
 /// A built-in table by name, or a TOML file by path. Throws a UsageError with the nearest name.
 TableRecipe find_table(const std::string& name_or_path);
 
-/// Of rows, columns and figures.
+/// Of rows, columns, means and figures.
 template <class Keyed>
 std::vector<std::string> keys_of(const std::vector<Keyed>& items) {
   std::vector<std::string> keys;

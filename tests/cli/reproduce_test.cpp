@@ -210,6 +210,36 @@ TEST_F(Reproduce, QuietShowsTheTableAloneAndRecordedRunsGiveItWithoutTheirFolder
   EXPECT_FALSE(std::filesystem::exists(path("none")));
 }
 
+TEST_F(Reproduce, MeansAndABaselineAreThoseOfTheRunsThatAreThere) {
+  std::ofstream(path("small.toml"), std::ios::app)
+      << "[[table.column]]\nkey = 'd'\ntitle = 'lower'\nset = ['optimizer.lr = 1e-4']\n"
+         "[[table.mean]]\nkey = 'cd'\ntitle = 'mean of both'\ncolumns = ['c', 'd']\n";
+  const auto made = reproduce({"--no-controls", "--seeds", "1,2", "--quiet"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_TRUE(says(made.out, "mean of both; 2 seeds"));
+  std::ofstream(path("runs.csv")) << run_program({"runs", "--root", path("runs"), "--csv"}).out;
+  const auto recorded = reproduce({"--no-controls", "--from-csv", path("runs.csv")});
+  EXPECT_EQ(recorded.out, made.out);
+  EXPECT_TRUE(
+      says(reproduce({"--no-controls", "--from-csv", path("runs.csv"), "--csv"}).out, "small,cd,adamw"));
+  EXPECT_FALSE(says(reproduce({"--only", "c", "--show", "--seeds", "1,2"}).out, "mean of both"));
+  for (const Arguments& where : {Arguments{"--show"}, Arguments{"--from-csv", path("runs.csv")}}) {
+    Arguments arguments = {"--no-controls", "--seeds", "1,2", "--baseline", "sadam"};
+    arguments.insert(arguments.end(), where.begin(), where.end());
+    const auto other = reproduce(arguments);
+    EXPECT_EQ(other.status, 0) << other.err;
+    EXPECT_TRUE(says(other.out, "of S-Adam's best"));
+    EXPECT_TRUE(says(other.out, "- --baseline sadam"));
+    arguments[4] = "sadm";
+    const auto refused = reproduce(arguments);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_TRUE(says(refused.err, "--baseline sadm: there is no such row; did you mean 'sadam'?"));
+  }
+  const auto curves = run_program({"reproduce", "curves", "--baseline", "adamw"});
+  EXPECT_EQ(curves.status, 2);
+  EXPECT_TRUE(says(curves.err, "leave it out"));
+}
+
 TEST_F(Reproduce, SeedsAreTakenOnlyFromSeeds) {
   for (const Arguments& seeds : {Arguments{"--seeds", ""}, Arguments{"--seeds", "99999999999999999999"},
                                  Arguments{"--seeds=-1"}, Arguments{"--set", "seed=3"}}) {

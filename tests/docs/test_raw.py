@@ -50,12 +50,27 @@ class Raw(unittest.TestCase):
         pages = [ROOT / "README.md", RESULTS / "README.md", *(ROOT / "docs").glob("*.md")]
         texts = {path: path.read_text(encoding="utf-8") for path in pages}
         for path, text in texts.items():
-            for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-                with self.subTest(f"{path.name}: {link}"):
-                    self.assertTrue((path.parent / link).exists(), "leads nowhere")
+            for link, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text):
+                target = (path.parent / link).resolve() if link else path
+                with self.subTest(f"{path.name}: {link}#{anchor}" if anchor else f"{path.name}: {link}"):
+                    self.assertTrue(target.exists(), "leads nowhere")
+                    if anchor:
+                        self.assertIn(anchor, anchors(target.read_text(encoding="utf-8")), "no such heading")
         for path in set(RESULTS.iterdir()) - set(pages):
             with self.subTest(path.name):
                 self.assertTrue(any(path.name in text for text in texts.values()), "no page names it")
+
+
+def anchors(page):
+    """Of the headings of a page, as GitHub makes them."""
+    found = []
+    slugs = []
+    for title in re.findall(r"^#+ +(.+?)[ #]*$", re.sub(r"^```.*?^```", "", page, flags=re.M | re.S), re.M):
+        shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title)
+        slug = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        found.append(f"{slug}-{slugs.count(slug)}" if slug in slugs else slug)
+        slugs.append(slug)
+    return found
 
 
 FILES = {

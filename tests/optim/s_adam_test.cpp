@@ -1,6 +1,8 @@
 #include <sadam/s_adam.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "support/models.h"
 #include "support/warnings.h"
@@ -129,6 +131,122 @@ TEST(SAdam, AHeldBrakeGrowsShorterWhereStepsLeapOverAKink) {
   const double held = last_distance(SAdamOptions(along).brake(Brake::held).damping(0.2).target(0.3));
   EXPECT_GT(free, 0.02);
   EXPECT_LT(held, free / 10);
+}
+
+/// f(w, c) = mean |aᵢ·w + c − bᵢ| + ‖w‖²/10: kinks with something smooth between them. In plain double, with
+/// w and c in one vector, and in torch.
+struct KinkedFit {
+  static double factor(std::size_t row, std::size_t e) {
+    return std::sin(1.0 + 3.0 * static_cast<double>(row) + 7.0 * static_cast<double>(e));
+  }
+  static double aim(std::size_t row) { return std::cos(2.0 * static_cast<double>(row)); }
+  static double residual(const std::vector<double>& x, std::size_t row) {
+    return factor(row, 0) * x[0] + factor(row, 1) * x[1] + factor(row, 2) * x[2] + x[3] - aim(row);
+  }
+  static double loss(const std::vector<double>& x) {
+    double sum = 0;
+    for (std::size_t row = 0; row < kRows; ++row) sum += std::abs(residual(x, row)) / kRows;
+    return sum + 0.1 * (x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
+  }
+  static std::vector<double> gradient(const std::vector<double>& x) {
+    std::vector<double> g = {0.2 * x[0], 0.2 * x[1], 0.2 * x[2], 0};
+    for (std::size_t row = 0; row < kRows; ++row)
+      for (std::size_t e = 0; e < 4; ++e)
+        g[e] += (residual(x, row) > 0 ? 1 : -1) * (e < 3 ? factor(row, e) : 1) / kRows;
+    return g;
+  }
+
+  KinkedFit() {
+    for (std::size_t row = 0; row < kRows; ++row) {
+      b[static_cast<std::int64_t>(row)] = aim(row);
+      for (std::size_t e = 0; e < 3; ++e)
+        a[static_cast<std::int64_t>(row)][static_cast<std::int64_t>(e)] = factor(row, e);
+    }
+  }
+  torch::Tensor loss() const { return (a.matmul(w) + c - b).abs().mean() + 0.1 * w.square().sum(); }
+
+  static constexpr std::size_t kRows = 7;
+  torch::Tensor a = torch::zeros({kRows, 3}, torch::kDouble);
+  torch::Tensor b = torch::zeros({kRows}, torch::kDouble);
+  torch::Tensor w = torch::tensor({1.0, -1.0, 0.5}, torch::kDouble).set_requires_grad(true);
+  torch::Tensor c = torch::tensor({2.0}, torch::kDouble).set_requires_grad(true);
+};
+
+/// The rule of a held brake as docs/brakes.md has it, on AdamW, in plain double.
+struct PlainHeld {
+  double rate, target, damping, ceiling;
+  int interval;
+  std::vector<double> x = {1.0, -1.0, 0.5, 2.0};
+  std::vector<double> m = {0, 0, 0, 0};
+  std::vector<double> v = {0, 0, 0, 0};
+  double brake = std::min(1.0, ceiling);
+  double lgi = 0;
+
+  void step(int t) {
+    const auto g = KinkedFit::gradient(x);
+    std::vector<double> whole;  // Δ, Adam's step without a brake and without decay
+    for (std::size_t e = 0; e < 4; ++e) {
+      m[e] = 0.9 * m[e] + 0.1 * g[e];
+      v[e] = 0.999 * v[e] + 0.001 * g[e] * g[e];
+      whole.push_back(-rate * m[e] / (1 - std::pow(0.9, t)) /
+                      (std::sqrt(v[e] / (1 - std::pow(0.999, t))) + 1e-8));
+    }
+    if ((t - 1) % interval == 0) {
+      auto there = x;
+      double slope = 0;
+      for (std::size_t e = 0; e < 4; ++e) {
+        there[e] += brake * whole[e];
+        slope += g[e] * brake * whole[e];
+      }
+      const double beyond = std::abs(KinkedFit::loss(there) - KinkedFit::loss(x) - slope);
+      lgi = beyond / (beyond + std::abs(slope) + 1e-12);
+      brake *= std::exp(damping * (target - lgi));
+      brake = std::min(std::max(brake, 0.001), ceiling);
+    }
+    for (std::size_t e = 0; e < 4; ++e) x[e] = (1 - rate * 0.01) * x[e] + brake * whole[e];
+  }
+};
+
+// The least and the largest brake of 60 steps, each of which is the plain one's.
+std::pair<double, double> held_as_written(PlainHeld plain) {
+  KinkedFit fit;
+  SAdam optimizer({fit.w, fit.c}, SAdamOptions(plain.rate)
+                                      .directions(Directions::step)
+                                      .statistic(Statistic::residual)
+                                      .brake(Brake::held)
+                                      .target(plain.target)
+                                      .damping(plain.damping)
+                                      .ceiling(plain.ceiling)
+                                      .interval(plain.interval));
+  double least = 1e9;
+  double largest = 0;
+  for (int t = 1; t <= 60; ++t) {
+    plain.step(t);
+    optimizer.step([&] { return fit.loss(); });
+    const auto& summary = optimizer.summary();
+    EXPECT_EQ((t - 1) % plain.interval == 0, summary.probed) << "step " << t;
+    EXPECT_NEAR(plain.lgi, summary.lgi, 1e-9) << "step " << t;
+    EXPECT_NEAR(plain.brake, summary.brake, 1e-9 * plain.brake) << "step " << t;
+    for (std::size_t e = 0; e < 4; ++e)
+      EXPECT_NEAR(plain.x[e],
+                  e < 3 ? fit.w[static_cast<std::int64_t>(e)].item<double>() : fit.c[0].item<double>(), 1e-10)
+          << "step " << t;
+    least = std::min(least, plain.brake);
+    largest = std::max(largest, plain.brake);
+  }
+  return {least, largest};
+}
+
+TEST(SAdam, AHeldBrakeIsTheOneWrittenDownInFloat64) {
+  const auto [free_least, free_largest] = held_as_written({0.3, 0.3, 0.2, 1.0, 1});
+  EXPECT_LT(free_least, 0.8);
+  EXPECT_GT(free_least, 0.01);
+  EXPECT_EQ(1, free_largest);
+  const auto [low, high] = held_as_written({0.1, 0.3, 0.3, 3.0, 4});
+  EXPECT_LT(low, high / 1.5);
+  EXPECT_GT(high, 1) << "the ceiling lets steps grow";
+  EXPECT_EQ(0.7, held_as_written({0.02, 0.9, 0.5, 0.7, 1}).second) << "begins below 1";
+  EXPECT_EQ(0.001, held_as_written({0.1, 0.0, 20.0, 1.0, 4}).first);
 }
 
 TEST(SAdam, AHeldBrakeNeedsAProbeAlongTheStep) {

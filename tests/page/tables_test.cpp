@@ -156,6 +156,36 @@ TEST_F(PageTables, HaveTheNumbersOfReproduce) {
   EXPECT_EQ(flat.rows.size(), 6U);
 }
 
+// The mean of five columns, and rows whose baseline is another than the table's.
+TEST_F(PageTables, HaveMeansOfColumnsAndBaselinesOfRows) {
+  reproduce::Request request;
+  request.root = root_;
+  request.seeds = {1, 2};
+  request.epochs = 2;
+  request.only = {"adamw", "adamw-cosine", "step4-cosine"};
+  const auto plan = make_plan(reproduce::find_table("learning-rates"), request);
+  for (const auto& run : plan.runs) {
+    if (run.column >= 5) continue;  // Imagewoof
+    const double gain = run.row == 0 ? 0 : run.row == 1 ? 0.1 : 0.1 + 0.01 * static_cast<double>(run.column);
+    write_run({run.folder}, run.recipe, {0.1, 0.2 + gain + 0.01 * static_cast<double>(run.seed)});
+  }
+  const auto all = report();
+  const auto& table = all["tables"].at(0);
+  ASSERT_EQ(table["columns"].size(), 12U);
+  EXPECT_EQ(table["columns"][10]["key"], "cifar100-mean");
+  EXPECT_TRUE(row(table, "adamw")["baseline"].is_null());
+  EXPECT_EQ(row(table, "adamw-cosine")["baseline"], "adamw");
+  EXPECT_EQ(row(table, "step4-cosine")["baseline"], "adamw-cosine");
+  EXPECT_TRUE(row(table, "adamw")["cells"][11].is_null());
+  const auto cell = row(table, "step4-cosine")["cells"][10];
+  EXPECT_EQ(cell["seeds"], 2);
+  EXPECT_NEAR(cell["last_mean"].get<double>(), 33.5, 1e-9);
+  EXPECT_NEAR(cell["less_baseline"]["mean"].get<double>(), 2, 1e-9);
+  EXPECT_EQ(cell["less_baseline"]["pairs"].size(), 2U);
+  EXPECT_TRUE(cell["seconds"].is_null());
+  EXPECT_TRUE(cell["runs"].empty());
+}
+
 TEST_F(PageTables, SayWhatDiffersFromThePaperAndSoDoTheirRuns) {
   const auto plan = write_table();
   auto other = plan.runs.front();

@@ -99,6 +99,37 @@ TEST(Plan, TheBatchNormControlProbesAsTheAuthorsDoAndNeverBrakes) {
   EXPECT_EQ(find_run(plan, "runs/table3/imagewoof/batch-norm-k2.matched/seed-42"), nullptr);
 }
 
+TEST(Plan, MeansAreLeftOutWhereSomeOfTheirColumnsAre) {
+  const auto means = [](const Request& request) {
+    return keys_of(make_plan(find_table("learning-rates"), request).table.means);
+  };
+  Request request;
+  EXPECT_EQ(means(request), (std::vector<std::string>{"cifar100-mean", "imagewoof-mean"}));
+  request.only = {"adamw"};
+  EXPECT_EQ(means(request).size(), 2U);
+  request.only = {"imagewoof-1e-4", "imagewoof-3e-4/adamw", "imagewoof-1e-3",
+                  "imagewoof-3e-3", "imagewoof-1e-2",       "cifar100-1e-2"};
+  EXPECT_EQ(means(request), std::vector<std::string>{"imagewoof-mean"});
+  request.only = {};
+  request.quick = true;  // with columns of its own
+  EXPECT_TRUE(means(request).empty());
+}
+
+TEST(Plan, ABaselineThatIsAskedForIsThatOfAllRows) {
+  Request request;
+  EXPECT_EQ(make_plan(find_table("learning-rates"), request).table.rows[7].baseline, "adamw-cosine");
+  request.baseline = "step4";
+  const auto plan = make_plan(find_table("learning-rates"), request);
+  for (const auto& row : plan.table.rows) EXPECT_EQ(plan.table.baseline_of(row), "step4") << row.key;
+  EXPECT_TRUE(has_difference(plan, "--baseline step4"));
+  request.baseline = "adamw-cosin";
+  EXPECT_EQ(refusal([&] { make_plan(find_table("learning-rates"), request); }),
+            "--baseline adamw-cosin: there is no such row; did you mean 'adamw-cosine'?");
+  request.baseline = "";
+  EXPECT_NE(refusal([&] { make_plan(find_table("learning-rates"), request); }).find("no such row"),
+            std::string::npos);
+}
+
 TEST(Plan, OnlySomeControlsMayBeAskedFor) {
   Request request;
   request.only = {"cifar100/sadam-k2"};

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
@@ -95,6 +97,126 @@ TEST(Render, ComparesMethodsSeedBySeed) {
   }
   EXPECT_EQ(differences.rows[2][1].text, "matched");
   EXPECT_NE(to_report(plan, {}, {}).find("Seed by seed"), std::string::npos);
+}
+
+// Two columns, their mean, and a row with a baseline of its own.
+constexpr const char* kWithMean =
+    "[table]\ntitle = 't'\nseeds = [1, 2, 3]\nbaseline = 'a'\n"
+    "[[table.column]]\nkey = 'low'\ntitle = 'low'\nset = ['optimizer.lr = 1e-4']\n"
+    "[[table.column]]\nkey = 'high'\ntitle = 'high'\nset = ['optimizer.lr = 1e-2']\n"
+    "[[table.mean]]\nkey = 'both'\ntitle = 'mean of both'\ncolumns = ['low', 'high']\n"
+    "[[table.row]]\nkey = 'a'\ntitle = 'A'\nset = [\"optimizer.name = 'adamw'\"]\n"
+    "[[table.row]]\nkey = 's'\ntitle = 'S'\n"
+    "[[table.row]]\nkey = 't'\ntitle = 'T'\nbaseline = 's'\ncontrols = false\n";
+
+class RenderMean : public ::testing::Test {
+ protected:
+  Plan plan(const std::optional<std::string>& baseline = {}) const {
+    Request request;
+    request.root = folder_.path();
+    request.controls = {Control::matched};
+    request.baseline = baseline;
+    return make_plan(read_table(kWithMean, "own", "own.toml"), request);
+  }
+  static std::string name_of_run(const Plan& plan, const PlannedRun& run) {
+    return fmt::format("{}{}/{}", run.cell(plan.table), run.control == Control::none ? "" : ".matched",
+                       run.seed);
+  }
+  // Accuracies of 10 % for A; S is above it by the seed in points in one column and by thrice that in the
+  // other; T is a point above S; the control is as A.
+  void write_all(const std::function<bool(const std::string&)>& is_there = [](const auto&) { return true; }) {
+    const auto all = plan();
+    for (const auto& run : all.runs) {
+      if (!is_there(name_of_run(all, run))) continue;
+      const auto times = run.column == 0 ? 0.01 : 0.03;
+      const auto gain = run.row == 0 || run.control != Control::none
+                            ? 0
+                            : times * static_cast<double>(run.seed) + (run.row == 2 ? 0.01 : 0);
+      write_run(run, {0.5, 0.1 + gain}, run.column == 0 ? 0.2 : 0.4);
+    }
+  }
+  static std::string cell(const report::TextTable& table, std::size_t row, const std::string& key) {
+    for (std::size_t i = 0; i < table.columns.size(); ++i)
+      if (table.columns[i].key == key) return table.rows.at(row).at(i).text;
+    return "no column " + key;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(RenderMean, AveragesEachSeedOverItsColumnsAndComparesTheMeans) {
+  write_all();
+  const auto blocks = render(plan());
+  ASSERT_EQ(blocks.size(), 3U);
+  const auto& mean = blocks[2];
+  EXPECT_EQ(mean.title, "mean of both; 3 seeds");
+  EXPECT_EQ(mean.convergence, "");
+  ASSERT_EQ(mean.table.rows.size(), 4U);  // A, S, its control, T
+  EXPECT_EQ(cell(mean.table, 0, "last"), "10.00 ± 0.00");
+  EXPECT_EQ(cell(mean.table, 1, "last"), "14.00 ± 2.00");  // gains of 2, 4 and 6 points
+  EXPECT_EQ(cell(mean.table, 1, "best"), "50.00 ± 0.00");
+  EXPECT_EQ(cell(mean.table, 1, "mean_brake"), "0.300");
+  EXPECT_EQ(cell(mean.table, 2, "method"), "  matched");
+  EXPECT_EQ(cell(mean.table, 3, "last"), "15.00 ± 2.00");
+  EXPECT_EQ(cell(mean.table, 0, "convergence_seconds"), "no column convergence_seconds");
+  EXPECT_EQ(cell(mean.table, 0, "wall_seconds"), "no column wall_seconds");
+  // S less A and less its control; T less S, its own baseline.
+  ASSERT_EQ(mean.differences.rows.size(), 3U);
+  EXPECT_EQ(cell(mean.differences, 0, "less"), "A");
+  EXPECT_EQ(cell(mean.differences, 0, "last"), "+4.00 ± 4.97");  // deviation 2, t(2) = 4.303
+  EXPECT_EQ(cell(mean.differences, 1, "less"), "matched");
+  EXPECT_EQ(cell(mean.differences, 2, "method"), "T");
+  EXPECT_EQ(cell(mean.differences, 2, "less"), "S");
+  EXPECT_EQ(cell(mean.differences, 2, "last"), "+1.00 ± 0.00");
+}
+
+TEST_F(RenderMean, ABaselineThatIsAskedForIsThatOfEveryRow) {
+  write_all();
+  for (const auto& block : render(plan("t"))) {
+    ASSERT_EQ(block.differences.rows.size(), 3U);  // A less T; S less its control and less T
+    for (const std::size_t row : {0U, 2U}) EXPECT_EQ(cell(block.differences, row, "less"), "T");
+    EXPECT_EQ(cell(block.differences, 2, "last"), "-1.00 ± 0.00");
+  }
+  EXPECT_NE(render(plan("t"))[0].convergence.find("of T's best"), std::string::npos);
+}
+
+TEST_F(RenderMean, HasOnlySeedsThatAreFinishedInAllColumnsAndMethodsThatAllHave) {
+  write_all([](const auto& run) { return run != "high/s/2" && !run.starts_with("low/t/"); });
+  const auto all = plan();
+  for (const auto& run : all.runs)
+    if (name_of_run(all, run) == "low/a/1")
+      std::ofstream(run.folder / "run.toml") << train::to_toml(run.recipe);  // of more epochs
+  const auto flat = to_flat(all);
+  std::vector<std::string> means;
+  for (std::size_t row = 0; row < flat.rows.size(); ++row)
+    if (value_in(flat, row, "column") == report::Value("both"))
+      means.push_back(fmt::format("{} {} {}", std::get<std::string>(value_in(flat, row, "method")),
+                                  std::get<std::string>(value_in(flat, row, "control")),
+                                  std::get<std::int64_t>(value_in(flat, row, "seeds"))));
+  EXPECT_EQ(means, (std::vector<std::string>{"a none 2", "s none 2", "s matched 3"}));
+  const auto differences = render(all).at(2).differences;
+  ASSERT_EQ(differences.rows.size(), 1U);  // S less its control; S and A have one seed in common
+  EXPECT_EQ(cell(differences, 0, "last"), "+4.00 ± 25.41");  // gains of 2 and 6 points
+}
+
+TEST_F(RenderMean, ProgramsGetItAsAColumnWithoutTimes) {
+  write_all();
+  const auto flat = to_flat(plan());
+  ASSERT_EQ(flat.rows.size(), 12U);
+  EXPECT_EQ(value_in(flat, 9, "column"), report::Value("both"));
+  EXPECT_EQ(value_in(flat, 9, "method"), report::Value("s"));
+  EXPECT_EQ(value_in(flat, 9, "finished"), report::Value(true));
+  EXPECT_NEAR(std::get<double>(value_in(flat, 9, "last_mean")), 14, 1e-9);
+  EXPECT_NEAR(std::get<double>(value_in(flat, 9, "last_deviation")), 2, 1e-9);
+  EXPECT_NEAR(std::get<double>(value_in(flat, 9, "brake_mean")), 0.3, 1e-9);
+  for (const char* nothing : {"convergence_target", "convergence_seconds_mean", "converged_seeds",
+                              "never_converged", "wall_seconds_mean", "peak_memory", "paper_best"})
+    EXPECT_EQ(value_in(flat, 9, nothing), report::Value()) << nothing;
+}
+
+TEST_F(RenderMean, IsNotThereWhereAColumnIsNot) {
+  write_all([](const auto& run) { return run.starts_with("low/"); });
+  EXPECT_EQ(render(plan()).size(), 1U);
 }
 
 TEST(Render, RunsReadBackFromAListGiveTheSameTable) {

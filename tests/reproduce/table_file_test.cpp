@@ -67,6 +67,44 @@ TEST(TableFile, QuickRowsThatAreNoRowsAreRefused) {
             "mine.toml:15: table.quick.rows names 'wdie', and there is no such row; did you mean 'wide'?");
 }
 
+TEST(TableFile, ABaselineOfARowIsAnotherRow) {
+  const auto with = [](const std::string& line) { return said_of(std::string(kHead) + kBody + line); };
+  EXPECT_EQ(with("baseline = 'adamw'\n"), "");
+  EXPECT_EQ(with("baseline = 'later'\n[[table.row]]\nkey = 'later'\ntitle = 'l'\n"), "");
+  EXPECT_EQ(with("baseline = 'adam'\n"),
+            "mine.toml:14: table.row.baseline names 'adam', and there is no such row; did you mean 'adamw'?");
+  EXPECT_EQ(with("baseline = 'wide'\n"),
+            "mine.toml:14: table.row.baseline names 'wide', which is this row itself; name another.");
+}
+
+TEST(TableFile, AMeanIsOfTwoColumnsOrMoreThatExist) {
+  const auto with = [](const std::string& mean) {
+    return said_of(std::string(kHead) + kBody + "[[table.column]]\nkey = 'big'\ntitle = 'big data'\n" +
+                   "[[table.mean]]\n" + mean);  // 17, 18
+  };
+  const std::string title = "title = 'both'\n";
+  const std::string both = title + "columns = ['small', 'big']\n";
+  EXPECT_EQ(with("key = 'both'\n" + both), "");
+  EXPECT_EQ(with("key = 'big'\n" + both),
+            "mine.toml:18: the key 'big' of a mean must not be empty or that of a column or another mean; "
+            "choose another.");
+  EXPECT_EQ(with("key = 'both'\n" + both + "[[table.mean]]\nkey = 'both'\n" + both).substr(0, 32),
+            "mine.toml:22: the key 'both' of ");
+  EXPECT_EQ(with("key = ''\n" + both).substr(0, 28), "mine.toml:18: the key '' of ");
+  EXPECT_EQ(with(both), "mine.toml:17: table.mean has no 'key'; add it.");
+  EXPECT_EQ(with("key = 'both'\n" + title + "columns = ['small']\n"),
+            "mine.toml:20: table.mean.columns must name two columns or more.");
+  EXPECT_EQ(with("key = 'both'\n" + title),
+            "mine.toml:17: table.mean.columns must name two columns or more.");
+  EXPECT_EQ(with("key = 'both'\n" + title + "columns = ['small', 'small']\n"),
+            "mine.toml:20: table.mean.columns has 'small' twice; leave one out.");
+  EXPECT_EQ(
+      with("key = 'both'\n" + title + "columns = ['small', 'bigg']\n"),
+      "mine.toml:20: table.mean.columns names 'bigg', and there is no such column; did you mean 'big'?");
+  EXPECT_EQ(with("key = 'both'\n" + both + "set = []\n").substr(0, 42),
+            "mine.toml:21: table.mean has no field 'set");
+}
+
 TEST(TableFile, ValuesOfAnotherTypeAreRefused) {
   const auto with = [](const std::string& line) { return said_of(std::string(kHead) + kBody + line); };
   EXPECT_EQ(with("controls = 3\n"), "mine.toml:14: table.row.controls must be true or false.");

@@ -17,8 +17,8 @@ export interface Report {
 export interface Table {
   key: string; // "table1"
   title: string;
-  baseline: string | null; // the key of the row that `less_baseline` is counted from
-  columns: { key: string; title: string }[];
+  baseline: string | null; // the key of the row that defines convergence
+  columns: { key: string; title: string }[]; // the means of columns, too
   rows: Row[];
   notes: string[]; // what differs from the paper, how to read it, how many comparisons
 }
@@ -27,6 +27,7 @@ export interface Row {
   key: string;
   title: string;
   control_of: string | null; // the key of the row that this one controls for
+  baseline: string | null; // the key of the row that `less_baseline` is counted from
   cells: (Cell | null)[]; // a column each
 }
 
@@ -38,7 +39,7 @@ export interface Cell {
   last_mean: number | null; // last epoch
   last_deviation: number | null;
   less_paper: number | null; // mean - paper
-  less_baseline: Difference | null; // to the table's baseline, seed by seed, last epoch
+  less_baseline: Difference | null; // to the row's baseline, seed by seed, last epoch
   less_control: Difference | null; // to its matched control, seed by seed, last epoch
   less_shuffled: Difference | null; // to its shuffled control
   less_replayed: Difference | null; // to its replayed control

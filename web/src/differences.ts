@@ -7,9 +7,9 @@ import { colourOf, theme, type Look } from "./look";
 import { StripChart, type Strip, type Strips } from "./strips";
 import type { View } from "./view";
 
-/** What `less_baseline` is counted from. */
-export const baselineOf = (table: Table): string =>
-  table.rows.find(({ key }) => key === table.baseline)?.title ?? "baseline";
+/** The rows that some `less_baseline` is counted from. */
+export const baselinesOf = (table: Table): Row[] =>
+  table.rows.filter(({ key }) => table.rows.some(({ baseline }) => baseline === key));
 
 /** A control stands below what it controls for, and need not repeat its name. */
 export function titleOf(table: Table, row: Row): string {
@@ -56,9 +56,12 @@ export class Differences {
   }
 
   private chartsOf(table: Table, column: number): Strips[] {
-    const baseline = baselineOf(table);
-    const kinds: [string, string, (cell: Cell) => Difference | null][] = [
-      ["baseline", `Minus ${baseline}`, (cell) => cell.less_baseline],
+    const kinds: [string, string, (cell: Cell, row: Row) => Difference | null][] = [
+      ...baselinesOf(table).map(({ key, title }): (typeof kinds)[number] => [
+        key === table.baseline ? "baseline" : `baseline-${key}`,
+        `Minus ${title}`,
+        (cell, row) => (row.baseline === key ? cell.less_baseline : null),
+      ]),
       ["control", "Minus its matched control", (cell) => cell.less_control],
       ["shuffled", "Minus its shuffled control", (cell) => cell.less_shuffled],
       ["replayed", "Minus its replayed control", (cell) => cell.less_replayed],
@@ -70,7 +73,7 @@ export class Differences {
         title,
         rows: table.rows.flatMap((row) => {
           const cell = row.cells[column],
-            difference = cell ? of(cell) : null;
+            difference = cell ? of(cell, row) : null;
           return cell && difference ? [{ row, cell, difference }] : [];
         }),
       }))

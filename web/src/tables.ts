@@ -1,14 +1,14 @@
 // The paper's tables with ours beside them: a block for each data set, a line for each method.
 
 import type { Cell, Difference, Row, Table } from "./data";
-import { baselineOf, reach, titleOf, whisker, withInterval } from "./differences";
+import { baselinesOf, reach, titleOf, whisker, withInterval } from "./differences";
 import { button, h, renew } from "./dom";
 import { csv, download, type Rows } from "./download";
 import { fixed, missing, signed } from "./format";
 import { swatch } from "./markers";
 import type { View } from "./view";
 
-type Field = [string, (cell: Cell) => (Node | string)[]];
+type Field = [string, (cell: Cell, row: Row) => (Node | string)[]];
 
 export class Tables {
   readonly element = h("div");
@@ -81,7 +81,6 @@ export class Tables {
   private block(table: Table, column: number): Element {
     const cells = table.rows.map((row) => row.cells[column]);
     const has = (test: (cell: Cell) => unknown) => cells.some((cell) => cell && test(cell));
-    const baseline = baselineOf(table);
     const differences = cells
       .flatMap((cell) => (cell ? [cell.less_baseline, cell.less_control] : []))
       .filter((each): each is Difference => each !== null);
@@ -101,8 +100,10 @@ export class Tables {
     if (has((cell) => cell.less_paper !== null))
       fields.push(["ours − paper", (cell) => [signed(cell.less_paper)]]);
     fields.push(["last epoch", (cell) => [fixed(cell.last_mean), deviation(cell.last_deviation)]]);
-    if (has((cell) => cell.less_baseline))
-      fields.push([`last − ${baseline}`, (cell) => difference(cell.less_baseline)]);
+    for (const { key, title } of baselinesOf(table)) {
+      const less = (row: Row) => (row.baseline === key ? (row.cells[column]?.less_baseline ?? null) : null);
+      if (table.rows.some(less)) fields.push([`last − ${title}`, (_, row) => difference(less(row))]);
+    }
     if (has((cell) => cell.less_control))
       fields.push(["last − matched", (cell) => difference(cell.less_control)]);
     if (has((cell) => seconds(cell.paper_seconds)))
@@ -178,7 +179,7 @@ export class Tables {
                 const content = h(
                   "td",
                   { role: "cell", "data-name": name },
-                  ...(cell && (cell.seeds > 0 || name.startsWith("paper")) ? of(cell) : [missing]),
+                  ...(cell && (cell.seeds > 0 || name.startsWith("paper")) ? of(cell, row) : [missing]),
                 );
                 if (content.textContent === missing) content.classList.add("none");
                 return content;
@@ -223,6 +224,7 @@ function asRows(table: Table): Rows {
       "less_paper",
       "last_mean",
       "last_deviation",
+      "baseline",
       "less_baseline",
       "less_baseline_half_width",
       "less_control",
@@ -253,6 +255,7 @@ function asRows(table: Table): Rows {
           cell.less_paper,
           cell.last_mean,
           cell.last_deviation,
+          row.baseline,
           ...[
             cell.less_baseline,
             cell.less_control,

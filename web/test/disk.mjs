@@ -325,6 +325,25 @@ export const checks = {
     await page.done();
   },
 
+  async "rows with another baseline have their own differences"({ browser, changed }) {
+    const file = changed("baselines", (report) => {
+      widen(report);
+      report.tables[0].rows.find(({ key }) => key === "sadam-k2").baseline = "prox_sgd";
+    });
+    const page = await visit(browser, file);
+    const head = await page.locator(".paper-table thead").first().innerText();
+    assert.match(head.replace(/\s+/g, " "), /last − Prox-SGD ?last − AdamW/);
+    const row = await rowOf(page, "S-Adam k=2, authors' code").first().innerText();
+    assert.match(row.replace(/\s+/g, " "), /\+10.57 ± 31.98 –/);
+    assert.match(await page.locator("#seeds").textContent(), /Minus Prox-SGD.*Minus AdamW/s);
+    assert.deepEqual(
+      (await numbers(page, "wide-c0-less-baseline-prox_sgd")).map(([method]) => method).slice(1, 2),
+      ["S-Adam k=2, authors' code"],
+    );
+    assert.equal((await numbers(page, "wide-c0-less-baseline")).at(1)[0], "Prox-SGD");
+    await page.done();
+  },
+
   async "a single epoch shows each seed"({ browser, changed }) {
     const file = changed("single", (report) => {
       for (const { details, group, seed } of report.runs) {

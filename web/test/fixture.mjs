@@ -172,6 +172,7 @@ export function widen(report) {
         key,
         title,
         control_of,
+        baseline: key === "prox_sgd" || key === "sadam-k2" ? "adamw" : null,
         cells: columns.map((_, c) => ({
           paper: control_of === null ? 14.13 + r : null,
           seeds: 3,
@@ -180,7 +181,7 @@ export function widen(report) {
           last_mean: 50.35 - r,
           last_deviation: 11.06,
           less_paper: control_of === null ? 37.22 : null,
-          less_baseline: key === "adamw" ? null : difference(22.57 - 6 * r),
+          less_baseline: key === "prox_sgd" || key === "sadam-k2" ? difference(22.57 - 6 * r) : null,
           less_control: key === "sadam-k2" ? difference(-22.26) : null,
           less_shuffled: key === "sadam-k2" ? difference(13.26) : null,
           less_replayed: key === "sadam-k2" ? difference(4.5) : null,
