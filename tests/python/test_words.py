@@ -17,12 +17,23 @@ def test_the_examples_of_docstrings(name):
     assert found.attempted > 0 and found.failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
-def test_the_programs_of_a_page(page, tmp_path, monkeypatch):
+# What a page calls the reader's own.
+YOURS = """
+import sadam, torch
+model = torch.nn.Sequential(torch.nn.Linear(2, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
+batches = [(torch.rand(64, 2), torch.rand(64, 1)) for _ in range(3)]
+loss_fn = torch.nn.functional.mse_loss
+epochs = 2
+"""
+
+
+@pytest.mark.parametrize("page, yours", [("README.md", ""), ("docs/python.md", ""), ("docs/which.md", YOURS)])
+def test_the_programs_of_a_page(page, yours, tmp_path, monkeypatch):
     """In a folder of their own, one after the other, in one namespace: each may use what those before it made."""
     programs = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
     assert programs
     namespace = {}
+    exec(yours, namespace)
     monkeypatch.chdir(tmp_path)
     for number, program in enumerate(programs):
         exec(compile(program, f"{page}, program {number + 1}", "exec"), namespace)
