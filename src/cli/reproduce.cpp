@@ -54,9 +54,9 @@ Every S-Adam row gets three controls, with the same seeds:
   matched    AdamW, each step multiplied by the mean brake of the S-Adam run
   shuffled   AdamW with the brakes of that run in random order
   cosine     AdamW with a learning rate that falls to zero
-A fourth is made where --controls names it:
-  replayed   AdamW with the brakes of the run with the next seed, in order: is
-             it a schedule, or an answer to what happens?
+A fourth is made where --controls names it (--controls matched,replayed):
+  replayed   AdamW with the brakes of another seed's run, step by step: is the
+             brake a schedule, or an answer to what happens?
 With two seeds or more, the differences seed by seed and their 95 % intervals
 follow the table.)";
 
@@ -75,7 +75,7 @@ void print(const reproduce::Plan& plan, const ReproduceArguments& arguments,
 reproduce::Plan recorded_plan(const ReproduceArguments& arguments) {
   auto request = arguments.full_request();
   const auto table = reproduce::find_table(arguments.table);
-  auto runs = recorded_runs(arguments, request, make_plan(table, request).name + '/');
+  auto runs = recorded_runs(arguments, request, table.name + variant_of(request) + '/');
   return with_recorded(make_plan(table, request), std::move(runs), request.root);
 }
 

@@ -30,7 +30,7 @@ namespace {
 void forget_seed_in_name(train::ControlRecipe& control, std::int64_t seed) {
   auto name = std::filesystem::path(control.run).lexically_normal().string();
   const auto number = control.kind == name_of(train::Control::replayed)
-                          ? name.substr(std::min(name.find_last_not_of("0123456789") + 1, name.size()))
+                          ? name.substr(name.find_last_not_of("0123456789") + 1)
                           : std::to_string(seed);
   if (number.empty() || !name.ends_with("seed-" + number)) return;  // the run stays by itself
   name.resize(name.size() - number.size());

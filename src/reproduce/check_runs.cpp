@@ -98,6 +98,15 @@ void check_control(const Plan& plan, const PlannedRun& run) {
   train::settle_control(recipe);
 }
 
+// The run that a replayed control takes its brakes from has another seed.
+void check_replayed(const PlannedRun& run) {
+  if (run.control == Control::replayed &&
+      std::filesystem::path(run.recipe.control.run).filename() == run.folder.filename())
+    throw UsageError(
+        "--controls replayed: it takes the brakes of another seed, and there is one: name two or more "
+        "(--seeds).");
+}
+
 void check_cell(const Plan& plan, const PlannedRun& run, KnownNetworks& known_networks) {
   const auto& recipe = run.recipe;
   check_field(plan, run, "train.device", [&] { train::device_named(recipe.train.device); });
@@ -153,9 +162,11 @@ void check_runs(const Plan& plan) {
   // Seeds and controls of a cell have its data, network and device.
   std::set<std::pair<std::size_t, std::size_t>> checked;
   KnownNetworks known_networks;
-  for (const auto& run : plan.runs)
+  for (const auto& run : plan.runs) {
+    check_replayed(run);
     if (run.control == Control::none && checked.emplace(run.column, run.row).second)
       check_cell(plan, run, known_networks);
+  }
 }
 
 std::map<std::size_t, std::string> missing_columns(const Plan& plan,
@@ -184,6 +195,13 @@ void check_same_recipe(const PlannedRun& run, Purpose purpose) {
   // What does not decide anything here.
   there.train.threads = run.recipe.train.threads;
   there.control.brake = run.recipe.control.brake;
+  const auto of = std::filesystem::path(there.control.run).filename();
+  const auto wanted = std::filesystem::path(run.recipe.control.run).filename();
+  if (run.control == Control::replayed && of != wanted && purpose == Purpose::train)
+    throw UsageError(fmt::format(
+        "{} has the brakes of {}, and with these seeds it would have those of {}: choose another --root, or "
+        "remove it.",
+        run.folder.string(), of.string(), wanted.string()));
   there.control.run = run.recipe.control.run;
   const auto differences = train::differences(there, run.recipe);
   if (differences.empty()) return;

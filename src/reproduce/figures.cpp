@@ -189,7 +189,7 @@ std::vector<std::vector<report::LegendKey>> legend_of(const TableRecipe& table,
   add_control(Control::matched, Stroke::dashed, "matched: AdamW × its mean brake");
   add_control(Control::shuffled, Stroke::dotted, "shuffled: AdamW × its brakes in random order");
   add_control(Control::replayed, Stroke::dash_dotted,
-              "in colour: replayed, AdamW × the brakes of another seed");
+              "replayed (in colour): AdamW × the brakes of another seed");
   add_control(Control::cosine, Stroke::dash_dotted, "AdamW, cosine schedule");
   return {methods, controls};
 }

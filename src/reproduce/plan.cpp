@@ -34,6 +34,8 @@ void apply_quick(TableRecipe& table) {
   }
   if (!quick.rows.empty())
     std::erase_if(table.rows, [&](const TableRow& row) { return !contains(quick.rows, row.key); });
+  for (auto& row : table.rows)
+    if (!contains(keys_of(table.rows), row.baseline)) row.baseline.clear();
 }
 
 // Whether `--only` takes this cell in. The names have been checked.
@@ -59,6 +61,15 @@ void apply_baseline(TableRecipe& table, const std::string& baseline) {
         fmt::format("--baseline {}: there is no such row{}", baseline, base::suggestion(baseline, rows)));
   table.baseline = baseline;
   for (auto& row : table.rows) row.baseline.clear();
+}
+
+// A row that nothing is selected of would leave all others without differences.
+void check_baseline(const TableRecipe& table, const Request& request) {
+  if (!request.baseline || std::ranges::any_of(table.columns, [&](const TableColumn& column) {
+        return is_selected(request.only, column.key, *request.baseline);
+      }))
+    return;
+  throw UsageError(fmt::format("--baseline {0}: --only leaves it out: add {0} to it.", *request.baseline));
 }
 
 void leave_out_partial_means(TableRecipe& table) {
@@ -239,7 +250,9 @@ std::vector<std::string> differences_of(const TableRecipe& paper, const TableRec
   for (const auto& assignment : request.set)
     if (const auto field = field_of(assignment); !train::may_change(field) && field != "train.threads")
       differences.push_back(fmt::format("--set {}", assignment));
-  if (request.baseline && *request.baseline != paper.baseline)
+  if (request.baseline && std::ranges::any_of(paper.rows, [&](const TableRow& row) {
+        return paper.baseline_of(row) != *request.baseline;
+      }))
     differences.push_back(fmt::format("--baseline {}", *request.baseline));
   differences.push_back(table.seeds.size() == 1 ? "one seed" : fmt::format("{} seeds", table.seeds.size()));
   if (of_the_paper) differences.emplace_back("other hardware, so times compare only with each other");
@@ -309,12 +322,9 @@ Plan make_plan(TableRecipe table, const Request& request) {
     return std::ranges::none_of(
         table.rows, [&](const TableRow& row) { return is_selected(request.only, column.key, row.key); });
   });
+  check_baseline(table, request);
   leave_out_partial_means(table);
   check_set(table, request);
-  if (wants(request, Control::replayed) && table.seeds.size() < 2)
-    throw UsageError(
-        "--controls replayed: it takes the brakes of another seed, and there is one: name two or more "
-        "(--seeds).");
 
   Plan plan;
   plan.table = table;

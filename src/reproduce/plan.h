@@ -24,7 +24,7 @@ namespace sadam::reproduce {
   VALUE(none, "the row itself")                                                                              \
   VALUE(matched, "AdamW × the mean brake of the row's run with the same seed")                               \
   VALUE(shuffled, "AdamW × that run's brakes in random order")                                               \
-  VALUE(replayed, "AdamW × the brakes of the row's run with the next seed, step by step")                    \
+  VALUE(replayed, "AdamW × the brakes of the row's run with another seed, step by step")                    \
   VALUE(cosine, "AdamW, the learning rate falling to 0; one for all rows")
 // clang-format on
 
@@ -41,7 +41,7 @@ Control control_named(const std::string& name);
 /// What the command line asks for.
 struct Request {
   bool quick = false;
-  /// `replayed`, which needs two seeds, only where it is asked for.
+  /// `replayed` only where it is asked for.
   std::vector<Control> controls = {Control::matched, Control::shuffled, Control::cosine};
   std::optional<std::int64_t> epochs;
   std::vector<std::int64_t> seeds;  ///< empty: the table's own

@@ -204,9 +204,13 @@ Row flat_row(const std::string& name, const TableRecipe& table, const Group& gro
   row.add_values("wall_seconds", result.wall_seconds);
   row.add_number("paper_memory_mb", result.paper_memory);
   row.add_mean("peak_memory", result.peak_memory);
-  row.add("skipped_steps", Cell::count(sum_over(group, &train::StepCounts::skipped)));
-  row.add("non_finite_probes", Cell::count(sum_over(group, &train::StepCounts::non_finite_probes)));
-  row.add("steps_within_noise", Cell::count(sum_over(group, &train::StepCounts::within_noise)));
+  const bool is_mean = contains(keys_of(table.means), table.columns[group.column].key);
+  const auto count = [&](std::string key, std::int64_t train::StepCounts::*of) {
+    row.add(std::move(key), is_mean ? Cell() : Cell::count(sum_over(group, of)));
+  };
+  count("skipped_steps", &train::StepCounts::skipped);
+  count("non_finite_probes", &train::StepCounts::non_finite_probes);
+  count("steps_within_noise", &train::StepCounts::within_noise);
   return row;
 }
 
@@ -214,16 +218,16 @@ Row flat_row(const std::string& name, const TableRecipe& table, const Group& gro
 
 std::string controls_note(const std::vector<Group>& groups) {
   const auto has = [&](Control control) { return std::ranges::count(groups, control, &Group::control) > 0; };
-  std::vector<std::string_view> notes;
-  if (has(Control::matched))
-    notes.emplace_back(
-        "matched: AdamW with the bias correction of the row above, its steps multiplied by that row's mean "
-        "brake, seed by seed.");
-  if (has(Control::shuffled))
-    notes.emplace_back("shuffled: the same, multiplied by that row's brakes in random order.");
-  if (has(Control::replayed))
-    notes.emplace_back(
-        "replayed: the same, multiplied by the brakes of that row's run with the next seed, step by step.");
+  std::vector<std::string> notes;
+  for (const auto& [control, brakes] :
+       {std::pair(Control::matched, "multiplied by that row's mean brake, seed by seed"),
+        {Control::shuffled, "multiplied by that row's brakes in random order"},
+        {Control::replayed, "multiplied by the brakes of that row's run with another seed, step by step"}}) {
+    if (!has(control)) continue;
+    const auto* const who =
+        notes.empty() ? "AdamW with the bias correction of the row above, its steps" : "the same,";
+    notes.push_back(fmt::format("{}: {} {}.", name_of(control), who, brakes));
+  }
   return fmt::format("{}", fmt::join(notes, " "));
 }
 

@@ -141,7 +141,7 @@ std::vector<FoundTable> found_tables(const std::vector<const report::RunSummary*
       if (!request) continue;
       request->root = path.parent_path();
       request->seeds.assign(folder.seeds.begin(), folder.seeds.end());
-      if (folder.seeds.size() > 1) request->controls.push_back(Control::replayed);
+      request->controls.push_back(Control::replayed);
       try {
         auto plan = make_plan(find_table(std::string(recipe.name)), *request);
         found.push_back({std::string(recipe.name), *request, std::move(plan), std::move(folder.runs)});
@@ -210,9 +210,6 @@ RunSummary mean_of(const std::vector<const RunSummary*>& runs) {
       if (run->*number) values.push_back(*(run->*number));
     if (values.size() == runs.size()) mean.*number = base::mean(values);
   }
-  for (const auto count : {&train::StepCounts::steps, &train::StepCounts::skipped, &train::StepCounts::probed,
-                           &train::StepCounts::within_noise, &train::StepCounts::non_finite_probes})
-    for (const auto* run : runs) mean.counts.*count += run->counts.*count;
   return mean;
 }
 

@@ -77,6 +77,12 @@ void settle_control(Recipe& recipe) {
         control.run, control.run));
   // Without the correction the first steps are three times as long, which has nothing to do with a brake.
   recipe.optimizer.bias_correction = controlled.optimizer.bias_correction;
+  if (kind == Control::replayed &&
+      (controlled.train.epochs != recipe.train.epochs || controlled.train.batch != recipe.train.batch))
+    throw UsageError(fmt::format(
+        "control.run: the run in {} took other steps (train.epochs, train.batch): a 'replayed' control needs "
+        "as many.",
+        control.run));
   if (kind != Control::matched) return;
   control.brake = base::mean(brakes_of_run(control.run));
 }

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/usage_error.h"
+#include "support/fake_runs.h"
 #include "support/refusal.h"
+#include "support/temporary_folder.h"
 
 namespace sadam::reproduce {
 namespace {
@@ -45,6 +47,29 @@ std::string refused(const std::string& changes, const Request& request = {}) {
 TEST(CheckRuns, NamesFileLineAndCell) {
   EXPECT_EQ(refused("\"data.name = 'cifr10'\""),
             "mine.toml:14, c/x: there is no data set 'cifr10'; did you mean 'cifar10'?");
+}
+
+TEST(CheckRuns, AReplayedControlNeedsASecondSeed) {
+  Request request;
+  request.controls = {Control::replayed};
+  EXPECT_NO_THROW(check_runs(plan_with("", request)));
+  request.seeds = {1};
+  EXPECT_TRUE(says(refused("", request), "name two or more (--seeds)"));
+}
+
+// With another list of seeds it would have the brakes of another run.
+TEST(CheckRuns, AReplayedControlKeepsTheSeedWhoseBrakesItHas) {
+  const TemporaryFolder folder;
+  Request request;
+  request.controls = {Control::replayed};
+  request.root = folder / "runs";
+  for (const auto& run : plan_with("", request).runs)
+    sadam::testing::write_run({run.folder}, run.recipe, {0.1});
+  EXPECT_NO_THROW(check_same_recipes(plan_with("", request), Purpose::train));
+  request.seeds = {1, 2, 3};
+  EXPECT_TRUE(says(refusal<UsageError>([&] { check_same_recipes(plan_with("", request), Purpose::train); }),
+                   "seed-2 has the brakes of seed-1, and with these seeds it would have those of seed-3"));
+  EXPECT_NO_THROW(check_same_recipes(plan_with("", request), Purpose::show));
 }
 
 TEST(CheckRuns, ALastBatchThatIsTooSmallForTheNetworkIsRefused) {

@@ -246,6 +246,8 @@ TEST(Trainer, AMatchedControlTakesTheMeanBrakeAndAShuffledOneTheSameBrakes) {
   const auto replayed = whole_run(folder / "replayed", recipe);
   ASSERT_EQ(replayed.steps.size(), brakes.size());
   for (std::size_t i = 0; i < brakes.size(); ++i) EXPECT_EQ(replayed.steps[i].brake, brakes[i]);
+  ++recipe.train.epochs;
+  EXPECT_TRUE(says(refusal([&] { whole_run(folder / "longer", recipe); }), "took other steps"));
 
   std::sort(found.begin(), found.end());
   std::sort(brakes.begin(), brakes.end());
