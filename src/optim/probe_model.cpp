@@ -311,8 +311,8 @@ Suggestion Prober::suggestion(const ModelProbe& found) const {
     advice.directions = Directions::step;
     advice.damping = kStepDamping;
     reason << "Along Adam's step with lr " << options_.lr << ", " << 100 * along_step->lgi
-           << " % of what the loss does is not foretold by the gradient. One probe along the step sees that, "
-              "and follows the learning rate.";
+           << " % of what the loss does is not foretold by the gradient. Try a cosine schedule and a smaller "
+              "lr first; one probe along the step shortens steps that go wrong.";
   }
   if (found.smallest_radius == 0)
     reason << " Random probes see nothing but rounding at any of these radii.";
