@@ -106,3 +106,32 @@ TUNED = last("rivals:cifar100/adamw-tuned", "brakes:cifar100-2/adamw-3e-4-cosine
 COSINE = last("rivals:cifar100/adamw-cosine", "brakes:cifar100-2/adamw-cosine")
 STEP4 = last("rivals:cifar100/step4-cosine", "brakes:cifar100-2/step4-cosine")
 HELD = last("rivals:cifar100/held", "brakes:cifar100-2/held-03-001")
+
+
+def controlled(rate, row="step4-cosine", figure="last"):
+    """A row of step-control, or a control of the step probe there: ".matched"."""
+    row = "step4-cosine" + row if row.startswith(".") else row
+    return series(figure, f"step-control:cifar100-{rate}/{row}")
+
+
+def more_than(row, other):
+    """By rate, and of the mean over the rates: a row of step-control less another."""
+    a, b = ([controlled(rate, r) for rate in RATES] for r in (row, other))
+    return [*map(less, a, b), less(over(*a), over(*b))]
+
+
+def endless(bits, row, base=None, figure="last"):
+    """A row of unknown-end, less another."""
+    values = series(figure, f"unknown-end:cifar100-{bits}/{row}")
+    return less(values, endless(bits, base, None, figure)) if base else values
+
+
+def setting(row, base=None, figure="last"):
+    """A row of rivals-settings, less another."""
+    values = series(figure, f"rivals-settings:cifar100/{row}")
+    return less(values, setting(base, None, figure)) if base else values
+
+
+def checked(bits):
+    """AdaBound with cosine, less AdamW."""
+    return less(*(series("last", f"adabound-check:cifar100-{bits}/{row}") for row in ("adabound-100", "adamw-cosine")))

@@ -280,7 +280,8 @@ def claims(check):
             check.case.assertNotRegex(finding, r"\d\.\d", name)
         if name in CLAIMED:
             check.compare(f"{name}, claim", [n for n in numbers_in(claim) if "." in n], CLAIMED[name])
-    check.say("Of {} claims {} hold (*yes*), {} hold in part (*part*), {} do not (*no*), {} were not seen, and {}",
+    check.say("Of {} claims {} hold (*yes*), {} hold in part (*part*), {} do not (*no*), {} were not seen, "
+              "and {}",
               len(verdicts), [verdicts.count(verdict) for verdict in ("yes", "part", "no", "not seen", "–")])
     check.say("[audit](audit.md): area {}, below a coin",
               pooled(audited("area", "sphere", "variance", on=["landscapes"]))[0])

@@ -79,6 +79,7 @@ FILES = {
     "learning-rates, CIFAR-100 and Imagewoof": ["learning-rates-cifar100", "learning-rates-imagewoof"],
     "Table 3, Imagewoof, so far": ["table3-imagewoof"],
     "Table 4, Imagewoof, batch 64": ["table4-imagewoof"],
+    "Table 3, Imagewoof, stopped": ["table3-imagewoof-stopped"],
     "chattering": ["chatter-cifar100"],
 }
 
@@ -93,6 +94,7 @@ def hours(check):
                  for of_file in found]]
 
     check.table("What the runs took", "table", spent)
+    check.table("What the runs took", "table, CPU", spent)
 
 
 if __name__ == "__main__":
