@@ -126,6 +126,15 @@ def endless(bits, row, base=None, figure="last"):
     return less(values, endless(bits, base, None, figure)) if base else values
 
 
+def endless_time(row):
+    """Of AdamW's with cosine, over both networks."""
+    ratios = []
+    for bits in (2, 3):
+        of, base = (endless(bits, r, figure="time") for r in (row, "adamw-cosine"))
+        ratios += [of[seed] / base[seed] for seed in of]
+    return mean(ratios)
+
+
 def setting(row, base=None, figure="last"):
     """A row of rivals-settings, less another."""
     values = series(figure, f"rivals-settings:cifar100/{row}")

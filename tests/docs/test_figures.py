@@ -9,7 +9,7 @@ import unittest
 from figures import (accuracies, deviation, ends, finished, interval, less, mean, page, paper, printed, rows,
                      over, runs, series, t_quantile, titles)
 from recorded import (C, COSINE, HELD, METHODS, RATES, STEP4, TUNED, W, against, at, best, brake, checked, controlled,
-                      endless, fresh, gain, last, loss_in_4_bits, means, more_than, rate_gain, rates, rival,
+                      endless, endless_time, fresh, gain, last, loss_in_4_bits, means, more_than, rate_gain, rates, rival,
                       searched, setting, tiny)
 
 
@@ -307,17 +307,18 @@ def learning_rates(check):
     check.table("Its controls", "rate",
                 lambda rate, *_: [*(by_rate[rate][epoch - 1] for epoch in shown), mean(by_rate[rate])])
     better = more_than(".matched", "step4-cosine")
-    check.say("*matched* is {} ± {} and {} ± {} points better still", better[3], better[4])
-    check.say("up to 1e-3 it is {} to {} points better", ends(-mean(d) for d in better[:3]))
-    check.say("the brake begins between {} and {} and ends at {} to {},",
+    check.say("mean, is {} ± {} and {} ± {} points better still", better[3], better[4])
+    check.say("up to 1e-3 *matched* is {} to {} points worse", ends(-mean(d) for d in better[:3]))
+    check.say("the brake begins between {} and {} and ends at {} to {};",
               [ends(brakes[epoch] for brakes in by_rate.values()) for epoch in (0, -1)])
-    check.say("e⁻⁴ = {}.", math.exp(-4))
-    check.say("averages {} %, the step probe {} %, AdamW {} %. Begun at 3e-3 it ends at {} %, {} ± {} points "
-              "from", [control(label)[-1] for label in ("matched", "step, λ=4", "AdamW")],
-              mean(controlled("3e-3", ".matched")),
-              less(controlled("3e-3", ".matched"), controlled("3e-4", "adamw-cosine")))
+    check.say("e⁻⁴ = {} is the least", math.exp(-4))
+    gained = more_than(".matched", "adamw-cosine")
+    check.say("*matched* ends {} ± {} and {} ± {} points above AdamW at 3e-3 and 1e-2, and {}, {} and {} below",
+              gained[3:5], [-mean(d) for d in gained[:3]])
+    check.say("at 3e-4 AdamW is {} ± {} points from *matched* at",
+              less(controlled("3e-4", "adamw-cosine"), controlled("3e-3", ".matched")))
     against_replayed = more_than("step4-cosine", ".replayed")[-1]
-    check.say("the five, the step probe is {} ± {} points from it: a gain of more than {} is ruled out",
+    check.say("the step probe is {} ± {} points from it, so that a gain of more than {} is ruled out",
               against_replayed, sum(interval(against_replayed)))
     found = [interval(d) for row in ("adamw-cosine", ".matched", ".replayed")
              for d in more_than("step4-cosine", row)]
@@ -377,9 +378,34 @@ def brakes(check):
               [fresh(data, "held-03", "adamw-3e-4") for data in (C, W)])
     check.say("in 2 bits ({} ± {}), and {} below in 4", fresh(C, "held-03", figure="best"),
               -mean(fresh(W, "held-03", figure="best")))
+    endless_rows = titles("unknown-end")
+    bases = ("adamw-cosine", "adamw-3e-4")
+
+    def without_end(label, *_):
+        row = endless_rows[label]
+        return [cell for bits in (2, 3) for cell in
+                (mean(endless(bits, row)), *(None if row == base else endless(bits, row, base) for base in bases),
+                 mean(endless(bits, row, figure="validated")),
+                 None if row[:5] == "adamw" else mean(endless(bits, row, figure="brake")))]
+
+    check.table("When the end", "method", without_end)
+    check.say("at 3e-4** by {} ± {} points in 2 bits, where 3e-4 is the best of five constant rates, and by {} ± {} "
+              "in 3 bits. It is {} ± {} and {} ± {} below cosine. A run takes {} times",
+              [endless(bits, "held-03", "adamw-3e-4") for bits in (2, 3)],
+              [endless(bits, "adamw-cosine", "held-03") for bits in (2, 3)], endless_time("held-03"))
+    check.say("and {} ± {} below held in 3", endless(3, "held-03", "step4-ema"))
+    check.say("weights alone** end {} to {} points below cosine. In 3 bits those of AdamW at 1e-3 are {} ± {} below",
+              ends(-mean(endless(bits, row, "adamw-cosine")) for bits in (2, 3)
+                   for row in ("adamw-ema", "adamw-3e-4-ema")), endless(3, "held-03", "adamw-ema"))
+    check.say("epoch held is {} points above AdamW at 3e-4 with averaged weights in 2 bits, {} in the last",
+              [mean(endless(2, "held-03", "adamw-3e-4-ema", figure)) for figure in ("validated", "last")])
+    check.say("at 3e-4 end {} ± {} above it ([rivals]", rival(W, "adamw-tuned-ema", "held"))
+    found = [interval(endless(bits, row, base)) for bits in (2, 3) for row in endless_rows.values()
+             for base in bases if row != base and (row, base) != bases]
+    check.say("Of {} different intervals {} miss 0; one may", len(found), sum(abs(m) > h for m, h in found))
     check.given("between 0.001 and", "*Held at 0.3* has the target 0.3", "decay 0.999", "epoch held at 0.3",
                 "Targets of 0.25 to 0.5 work with a gain of 0.01 to 0.05. A gain of 0.003",
-                "libtorch 2.11, 2026-11-18; 10 epochs", "libtorch 2.11, 2026-11-18 ([every")
+                "libtorch 2.11, 2026-11-18; 10 epochs", "libtorch 2.11, 2026-11-18 ([every", "libtorch 1.13")
 
 
 @page(Figures, "docs/rivals.md")
@@ -402,7 +428,7 @@ def rivals(check):
 
     check.table("What came out", "method", method)
     gains = [interval(tuned(data, row)) for data in (C, W) for row in keys.values() if row != tuned_row[data]]
-    check.say("Of these {} intervals {} miss 0", len(gains), sum(abs(m) > half for m, half in gains))
+    check.say("Of these {} intervals {} miss 0; about two", len(gains), sum(abs(m) > half for m, half in gains))
     check.say("level with it: {} ± {}, and {} ± {} in eight epochs. In 4 bits those eight epochs are ahead "
               "by {} ± {};", tuned(C, "step4-cosine"), tuned(C, "step4-cosine-time"),
               tuned(W, "step4-cosine-time"))
@@ -438,18 +464,20 @@ def rivals(check):
 
 @page(Figures, "docs/which.md")
 def which(check):
-    check.say("AdamW at 1e-3 ends at {} % and the best method at {} %.", mean(last(*at(C, "adamw"))),
-              max(mean(rival(C, row)) for row in titles("rivals").values()))
-    check.say("one on Imagewoof: {} and {} %", mean(last(*at(W, "adamw"))), mean(last(*at(W, "cosine"))))
+    for data, sentence in ((C, "AdamW at 1e-3 ends at {} %, with a cosine schedule at {} %."),
+                           (W, "one on Imagewoof: {} and {} %")):
+        check.say(sentence, mean(last(*at(data, "adamw"))), mean(last(*at(data, "cosine"))))
+    check.say("then has {} % instead of {} ({})", *(mean(rival(C, "adamw", figure=figure))
+                                                    for figure in ("validated", "last")), len(rival(C, "adamw")))
 
     def over_constant(label, *_):
-        if label.startswith("the same"):
+        if label.startswith("1e-3"):
             found = [against("last", data, "cosine", "base") for data in (C, W)]
         else:
             found = [fresh(data, "adamw-cosine", "adamw-3e-4") for data in (C, W)]
         return [[gain, len(gain)] for gain in found]
 
-    check.table("1. AdamW", "cosine, over", over_constant)
+    check.table("1. AdamW", "cosine at 1e-3 gains over", over_constant)
     check.table("2. Another", "", lambda label, *_: list(
         means(C if label.startswith("2 bits") else W, "adamw-cosine").values()))
 
@@ -464,16 +492,13 @@ def which(check):
               for data in (C, W))]
     for time in times:
         check.say("{} times AdamW's time in the runs of", time)
-    averages = [mean([mean(controlled(rate, row)) for rate in RATES])
-                for row in (".matched", "step4-cosine", "adamw-cosine")]
-    check.say("this averages {} %, the step probe alone {} %, AdamW {} %. From 3e-3 it gets to {} %; AdamW at "
-              "the best of the five rates has {} %", averages, mean(controlled("3e-3", ".matched")),
-              max(mean(controlled(rate, "adamw-cosine")) for rate in RATES))
-    check.say("in 4 bits it loses {} to {} points at rates up to 3e-3",
+    check.say("3e-3 it gets to {} %, from 1e-2 to {} %; the step probe ends at {} and {} (",
+              [mean(controlled(rate, row)) for row, tried in (("adamw-cosine", ("3e-4", "1e-3")),
+                                                              ("step4-cosine", ("3e-3", "1e-2")))
+               for rate in tried])
+    check.say("in 4 bits it ends {} to {} points below AdamW with cosine at rates up to 3e-3",
               ends(mean(less(rates(W, "adamw-cosine")[rate], rates(W, "step8-cosine")[rate]))
                    for rate in RATES[:4]))
-    check.say("2 bits {} ± {} ({}), 4 bits {} ± {} ({})",
-              [[gain, len(gain)] for gain in (fresh(data, "step2-cosine") for data in (C, W))])
     endless_rows = {"AdamW, 3e-4": "adamw-3e-4", "AdamW, 3e-4, EMA": "adamw-3e-4-ema",
                     "step probe, EMA": "step4-ema", "held brake": "held-03"}
 
@@ -485,7 +510,8 @@ def which(check):
         return [[gain, len(gain)] for gain in found]
 
     check.table("4. You cannot", "constant rate", without_end)
-    check.say("gains {} ± {} points (3). S-Adam as published (k = 2) is level with that: {} ± {}.",
+    check.say("A run takes {} times AdamW's time", endless_time("held-03"))
+    check.say("gains {} ± {} points over AdamW (3). S-Adam as published (k = 2) is level with that: {} ± {}.",
               less(tiny("sadam-k2.matched", "last"), tiny("adamw", "last")),
               less(tiny("sadam-k2", "last"), tiny("sadam-k2.matched", "last")))
     for said in ("AdamW with every step × {}, which is about a rate of", "We found {} by running S-Adam"):
@@ -498,18 +524,14 @@ def which(check):
     check.say("it takes {} to {} of AdamW's time", ends(
         printed("bench-gpu-quarter", network, "S-Adam k=8, authors', captured", "to captured AdamW")[0]
         for network in ("batch 2", "batch 64", "QATNet")))
-    brakes = [mean([float(row["brakes"].split()[epoch]) for row in rows("step-control-brakes")
-                    if row["column"] == f"cifar100-{rate}"]) for epoch in (0, -1) for rate in RATES]
-    check.say("begins between {} and {} and falls to {} to {}, in 2 bits", ends(brakes[:5]), ends(brakes[5:]))
-    for k, printed_brake in (("k2", 0.4), ("k8", 0.3)):
-        for data in (C, W):
-            check.case.assertAlmostEqual(mean(brake(*at(data, k))), printed_brake, delta=0.03)
-    check.given("it is near 0.4 for k = 2 and 0.3 for k = 8", "Below 0.05", "a rate of 3.5e-4")
+    for data in (C, W):
+        check.say("it is near {} in 2 and in 4 bits", mean(brake(*at(data, "k8"))))
+    check.given("a rate of 3.5e-4")
     lost = [mean(rival(C, row, "adamw-tuned")) for row in ("sam", "asam", "smoothing")]
     lost += [mean(setting(row, "adamw-cosine")) for row in titles("rivals-settings").values()
              if row[:3] in ("sam", "asa", "smo")]
     check.say("they end {} to {} points below AdamW with cosine", ends(-m for m in lost))
-    check.say("a gain of more than {} points is ruled out in 2 bits", sum(interval(checked(2))))
+    check.say("from AdamW with cosine: 2 bits {} ± {} ({} fresh)", checked(2), len(checked(2)))
 
 
 @page(Figures, "README.md")
@@ -529,9 +551,8 @@ def readme(check):
     check.say("3e-3 it ends {} ± {} above AdamW with cosine; at 3e-4 it costs {} ± {}.",
               [less(controlled("3e-3"), controlled("3e-3", "adamw-cosine")),
                less(controlled("3e-4", "adamw-cosine"), controlled("3e-4"))])
-    check.say("with averaged weights ends {} ± {} above AdamW at its best constant rate, a held brake {} ± "
-              "{}.",
-              [endless(2, row, "adamw-3e-4") for row in ("step4-ema", "held-03")])
+    check.say("at a constant rate. It ends {} ± {} above AdamW at its best constant rate",
+              endless(2, "held-03", "adamw-3e-4"))
     check.say("never brakes, and ends {} ± {} below", interval(fresh(W, "adamw-3e-4", "held-03")))
     check.say("ResNet-18 at batch 2 gains {} ± {} with every step × {},",
               less(tiny("sadam-k2.matched", "last"), tiny("adamw", "last")), mean(tiny("sadam-k2", "brake")))
