@@ -54,8 +54,7 @@ TEST(Average, IsWhatEvalAndExportUse) {
   auto elsewhere = recipe_of(averaged);
   elsewhere.model.weights = (folder / "w.safetensors").string();
   EXPECT_EQ(events.epochs.back().test_loss, evaluate_run({}, elsewhere, nullptr)->loss);
-  EXPECT_FALSE(
-      torch::equal(tensors(averaged)->parameters()[0], tensors(plain)->parameters()[0]));
+  EXPECT_FALSE(torch::equal(tensors(averaged)->parameters()[0], tensors(plain)->parameters()[0]));
 }
 
 TEST(Average, BeginsWithTheEpochThatTheRecipeSays) {

@@ -82,7 +82,7 @@ TEST(Control, OfNoSuchNameIsRefused) {
   EXPECT_EQ(brakes_of_control(recipe), std::vector<double>{0.25});
   recipe.control.kind = "mached";
   const std::string sentence =
-      "'mached' is no value of 'control.kind': use none, constant, matched or shuffled.";
+      "'mached' is no value of 'control.kind': use none, constant, matched, shuffled or replayed.";
   EXPECT_EQ(refusal([&] { brakes_of_control(recipe); }), sentence);
   EXPECT_EQ(refusal([&] { settle_control(recipe); }), sentence);
 }
