@@ -318,7 +318,7 @@ def learning_rates(check):
     check.say("at 3e-4 AdamW is {} ± {} points from *matched* at",
               less(controlled("3e-4", "adamw-cosine"), controlled("3e-3", ".matched")))
     against_replayed = more_than("step4-cosine", ".replayed")[-1]
-    check.say("the step probe is {} ± {} points from it, so that a gain of more than {} is ruled out",
+    check.say("the step probe is {} ± {} points from it: a gain of more than {} is ruled out",
               against_replayed, sum(interval(against_replayed)))
     found = [interval(d) for row in ("adamw-cosine", ".matched", ".replayed")
              for d in more_than("step4-cosine", row)]
@@ -454,6 +454,7 @@ def rivals(check):
     check.case.assertLess(max(missed), 0)
     check.say("with larger radii:** by {} to {} points",
               ends(-m for row, (m, _) in gains.items() if row[:3] in ("sam", "asa", "smo")))
+    check.say("at {} is not told apart ({} ± {})", 0.01, gains["sgd-001"])
     check.say("csv)) it is {} ± {} points from AdamW in 2 bits and {} ± {} in 3.",
               [checked(bits) for bits in (2, 3)])
     check.given("AdamW's at 1e-3", "libtorch 1.13", "AdaBound's *final rate*")
@@ -531,7 +532,9 @@ def which(check):
     lost += [mean(setting(row, "adamw-cosine")) for row in titles("rivals-settings").values()
              if row[:3] in ("sam", "asa", "smo")]
     check.say("they end {} to {} points below AdamW with cosine", ends(-m for m in lost))
-    check.say("from AdamW with cosine: 2 bits {} ± {} ({} fresh)", checked(2), len(checked(2)))
+    sgd = setting("sgd-001", "adamw-cosine")
+    check.say("SGD at a rate of {} is {} ± {} points from AdamW ({})", 0.01, sgd, len(sgd))
+    check.say("AdaBound is not told apart from AdamW: {} ± {} ({} fresh)", checked(2), len(checked(2)))
 
 
 @page(Figures, "README.md")
