@@ -42,6 +42,7 @@ paper lacks. Run it again to see the table: nothing is trained twice.
   rivals   ours: SAM, AdaBound, averages and others, at equal epochs and time
   rivals-settings  ours: the same with other radii and rates
   adabound-check  ours: AdaBound with cosine, on fresh seeds
+  held-control  ours: is a held brake more than a schedule?
   brakes   ours: the search for a better brake
   part-of-batch  ours: probes on a quarter of the batch
   final-check  ours: what brakes found, on fresh seeds
@@ -158,10 +159,10 @@ void add_reproduce(CLI::App& app) {
       add_command<ReproduceArguments>(app, "reproduce", kReproduceHelp, reproduce_now);
   auto& request = arguments.request;
   command
-      .add_option(
-          "table", arguments.table,
-          "table1 to table5, learning-rates, rivals, brakes, part-of-batch, final-check, "
-          "step-control, unknown-end, rivals-settings, adabound-check, curves, figures, or a TOML file")
+      .add_option("table", arguments.table,
+                  "table1 to table5, learning-rates, rivals, brakes, part-of-batch, final-check, "
+                  "step-control, unknown-end, rivals-settings, adabound-check, held-control, curves, "
+                  "figures, or a TOML file")
       ->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");
