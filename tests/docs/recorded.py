@@ -143,4 +143,10 @@ def setting(row, base=None, figure="last"):
 
 def checked(bits):
     """AdaBound with cosine, less AdamW."""
-    return less(*(series("last", f"adabound-check:cifar100-{bits}/{row}") for row in ("adabound-100", "adamw-cosine")))
+    return less(*(series("last", f"adabound-check:cifar100-{bits}/{row}")
+                  for row in ("adabound-100", "adamw-cosine")))
+
+
+def held(bits, control="", figure="last"):
+    """The held brake of held-control, or a control of it: ".matched"."""
+    return series(figure, f"held-control:cifar100-{bits}/held-03{control}")

@@ -8,9 +8,9 @@ import unittest
 
 from figures import (accuracies, deviation, ends, finished, interval, less, mean, page, paper, printed, rows,
                      over, runs, series, t_quantile, titles)
-from recorded import (C, COSINE, HELD, METHODS, RATES, STEP4, TUNED, W, against, at, best, brake, checked, controlled,
-                      endless, endless_time, fresh, gain, last, loss_in_4_bits, means, more_than, rate_gain, rates, rival,
-                      searched, setting, tiny)
+from recorded import (C, COSINE, HELD, METHODS, RATES, STEP4, TUNED, W, against, at, best, brake, checked,
+                      controlled, endless, endless_time, fresh, gain, held, last, loss_in_4_bits, means,
+                      more_than, rate_gain, rates, rival, searched, setting, tiny)
 
 
 class Figures(unittest.TestCase):
@@ -403,6 +403,12 @@ def brakes(check):
     found = [interval(endless(bits, row, base)) for bits in (2, 3) for row in endless_rows.values()
              for base in bases if row != base and (row, base) != bases]
     check.say("Of {} different intervals {} miss 0; one may", len(found), sum(abs(m) > h for m, h in found))
+    less_control = {name: [less(held(bits), held(bits, "." + name)) for bits in (2, 3)]
+                    for name in ("matched", "replayed")}
+    check.table("Is held a schedule", "held, less", lambda name, *_: less_control[name])
+    check.say("the same mean AdamW ends {} and {} points lower", [mean(d) for d in less_control["matched"]])
+    check.say("of more than {} (2 bits) and {} points (3 bits) is ruled out",
+              [sum(interval(d)) for d in less_control["replayed"]])
     check.given("between 0.001 and", "*Held at 0.3* has the target 0.3", "decay 0.999", "epoch held at 0.3",
                 "Targets of 0.25 to 0.5 work with a gain of 0.01 to 0.05. A gain of 0.003",
                 "libtorch 2.11, 2026-11-18; 10 epochs", "libtorch 2.11, 2026-11-18 ([every", "libtorch 1.13")
