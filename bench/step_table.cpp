@@ -1,5 +1,6 @@
 // A step of S-Adam cannot cost less than k forward passes and a step of AdamW: what does it cost beyond them?
 #include <sadam/adamw.h>
+#include <sadam/averaged_weights.h>
 #include <sadam/s_adam.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/activation.h>
@@ -11,8 +12,10 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/allocation.h"
 #include "tables.h"
@@ -23,18 +26,33 @@ namespace {
 
 namespace nn = torch::nn;
 
+using Loss = std::function<torch::Tensor()>;
+
+constexpr double kLearningRate = 1e-5;
+
 // 32-pixel images, 100 classes, 210 thousand parameters.
 nn::Sequential small_network() {
+  torch::manual_seed(1);
   return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(3, 16, 3).padding(1)), nn::ReLU(), nn::MaxPool2d(2),
                         nn::Conv2d(nn::Conv2dOptions(16, 32, 3).padding(1)), nn::ReLU(), nn::MaxPool2d(2),
                         nn::Flatten(), nn::Dropout(0.5), nn::Linear(32 * 8 * 8, 100));
 }
 
+Loss loss_of(nn::Sequential network) {
+  return [network = std::move(network), images = torch::randn({128, 3, 32, 32}),
+          labels = torch::randint(100, {128}, torch::kLong)]() mutable {
+    return nn::functional::cross_entropy(network->forward(images), labels);
+  };
+}
+
+SAdamOptions along_step() {
+  return SAdamOptions(kLearningRate).directions(Directions::step).statistic(Statistic::residual);
+}
+
 // One step of S-Adam, which also notes how much of it was spent in probing, but outside the closure.
 class WatchedStep {
  public:
-  WatchedStep(SAdam& optimizer, std::function<torch::Tensor()> loss)
-      : optimizer_(optimizer), loss_(std::move(loss)) {}
+  WatchedStep(SAdam& optimizer, Loss loss) : optimizer_(optimizer), loss_(std::move(loss)) {}
 
   void run() {
     int evaluation = 0;
@@ -60,28 +78,61 @@ class WatchedStep {
   }
 
   SAdam& optimizer_;
-  std::function<torch::Tensor()> loss_;
+  Loss loss_;
   std::vector<double> shares_;
 };
+
+// What each method takes on top of a step of AdamW.
+void methods_table(Report& report, const Settings& settings) {
+  report.begin("The same network, other methods", {"method", "ms", "in AdamW steps"});
+  const auto network = small_network();
+  const auto loss = loss_of(network);
+  std::vector<std::string> names;
+  Variants variants;
+  const auto add = [&]<class Optimizer>(const std::string& name, std::shared_ptr<Optimizer> optimizer) {
+    names.push_back(name);
+    variants.emplace_back(name, [optimizer, &loss] { optimizer->step(loss); });
+  };
+  const auto adamw = [&](const std::string& name, const AdamWOptions& options) {
+    add(name, std::make_shared<AdamW>(*network, options));
+  };
+  const auto at = [](GradientAt where) { return AdamWOptions(kLearningRate).gradient_at(where); };
+  const std::string kBase = "AdamW";
+  adamw(kBase, AdamWOptions(kLearningRate));
+  add("S-Adam, step probe", std::make_shared<SAdam>(*network, along_step()));
+  add("S-Adam, held, every 4th step",
+      std::make_shared<SAdam>(*network, along_step().brake(Brake::held).interval(4)));
+  adamw("SAM", at(GradientAt::ascent));
+  adamw("ASAM", at(GradientAt::adaptive_ascent));
+  adamw("randomized smoothing", at(GradientAt::nearby));
+  adamw("AdaBound", AdamWOptions(kLearningRate).final_ratio(100));
+  names.push_back("AdamW, averaged weights");
+  variants.emplace_back(names.back(),
+                        [&loss, optimizer = std::make_shared<AdamW>(*network, at(GradientAt::weights)),
+                         average = std::make_shared<AveragedWeights>(network)] {
+                          optimizer->step(loss);
+                          average->update();
+                        });
+  // Four calls, so that a probe at every fourth step counts once.
+  const auto times = time_in_turns(variants, settings.quick ? 5 : 20, 4);
+  for (const auto& name : names)
+    report.row(
+        {name, milliseconds(times.at(name)), with_quartiles(ratio(times.at(name), times.at(kBase)), 2)});
+  report.end();
+}
 
 }  // namespace
 
 void step_table(Report& report, const Settings& settings) {
+  // By default a forward pass here takes no page fault or four thousand, depending on what else lies on the
+  // heap, and the variants would differ by that.
+  base::keep_freed_memory();
   report.begin("A step on a small convolutional network, batch 128",
                {"k", "S-Adam ms", "AdamW ms", "forward ms", "in AdamW steps", "in k forwards + AdamW step",
                 "beyond them, %", "budget", "outside the closure, %"});
-  // By default a forward pass here takes no page fault or four thousand, depending on what else lies on the
-  // heap, and the three variants would differ by that.
-  base::keep_freed_memory();
-  torch::manual_seed(1);
-  const auto images = torch::randn({128, 3, 32, 32});
-  const auto labels = torch::randint(100, {128}, torch::kLong);
-  auto network = small_network();
-  const auto loss = [&] { return nn::functional::cross_entropy(network->forward(images), labels); };
-  constexpr double kLearningRate = 1e-5;
+  const auto network = small_network();
+  const auto loss = loss_of(network);
   const auto random = [](int k) { return SAdamOptions(kLearningRate).probes(k); };
-  const auto along_step =
-      SAdamOptions(kLearningRate).directions(Directions::step).statistic(Statistic::residual);
   struct Row {
     std::string label;
     SAdamOptions options;
@@ -90,7 +141,7 @@ void step_table(Report& report, const Settings& settings) {
 
   for (const auto& [label, options, k] :
        {Row{"1", random(1), 1}, Row{"2", random(2), 2}, Row{"4", random(4), 4}, Row{"8", random(8), 8},
-        Row{"1, along the step", along_step, 1}}) {
+        Row{"1, along the step", along_step(), 1}}) {
     AdamW adamw(*network, AdamWOptions(kLearningRate));
     SAdam s_adam(*network, options);
     WatchedStep watched(s_adam, loss);
@@ -119,6 +170,7 @@ void step_table(Report& report, const Settings& settings) {
                 report.verdict(excess.median, at_most(5), " %"), with_quartiles(outside, 1)});
   }
   report.end();
+  methods_table(report, settings);
 }
 
 }  // namespace sadam::bench

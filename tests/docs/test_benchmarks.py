@@ -41,6 +41,7 @@ def cpu(check):
     extract(check, "Fused update", "parameters", "bench-cpu", "Fused update")
     extract(check, "Perturbation", "directions", "bench-cpu", "Perturbation")
     extract(check, "The whole step", "k", "bench-cpu", "A step on a small")
+    extract(check, "Other methods", "method", "bench-cpu-methods", "The same network, other methods")
     # The program prints the budget beside another row of the same optimizer.
     extract(check, "QATNet, against Python", "optimizer", "bench-cpu", "A step of QATNet", skip=["budget"])
     extract(check, "QATNet, from Python", "k", "bench-cpu-python", "")

@@ -501,6 +501,10 @@ def which(check):
               for data in (C, W))]
     for time in times:
         check.say("{} times AdamW's time in the runs of", time)
+    step_cost, held_cost = (printed("bench-cpu-methods", "other methods", f"S-Adam, {row}", "in AdamW steps")[0]
+                            for row in ("step probe", "held, every 4th step"))
+    check.say("{} times [alone on a CPU]", step_cost)
+    check.say("a step without the rest of it {} times.", held_cost)
     check.say("3e-3 it gets to {} %, from 1e-2 to {} %; the step probe ends at {} and {} (",
               [mean(controlled(rate, row)) for row, tried in (("adamw-cosine", ("3e-4", "1e-3")),
                                                               ("step4-cosine", ("3e-3", "1e-2")))
