@@ -42,12 +42,14 @@ paper lacks. Run it again to see the table: nothing is trained twice.
   rivals   ours: SAM, AdaBound, averages and others, at equal epochs and time
   rivals-settings  ours: the same with other radii and rates
   adabound-check  ours: AdaBound with cosine, on fresh seeds
+  adabound-rates  ours: the same at five rates, and in 4 bits
   held-control  ours: is a held brake more than a schedule?
   brakes   ours: the search for a better brake
   part-of-batch  ours: probes on a quarter of the batch
   final-check  ours: what brakes found, on fresh seeds
   step-control  ours: is the step probe more than a smaller rate?
   unknown-end  ours: what helps who cannot say when a run will end
+  tiny-batches  ours: a small Table 3, with cosine and smaller rates
   curves   accuracy and loss by epoch
   figures  Figures 1 to 3: paths on a function with kinks, Clarke's
            subdifferential (figure1, figure1-valley, figure2, figure3)
@@ -158,11 +160,7 @@ void add_reproduce(CLI::App& app) {
   const auto [command, arguments] =
       add_command<ReproduceArguments>(app, "reproduce", kReproduceHelp, reproduce_now);
   auto& request = arguments.request;
-  command
-      .add_option("table", arguments.table,
-                  "table1 to table5, learning-rates, rivals, brakes, part-of-batch, final-check, "
-                  "step-control, unknown-end, rivals-settings, adabound-check, held-control, curves, "
-                  "figures, or a TOML file")
+  command.add_option("table", arguments.table, "One of the tables and figures listed below, or a TOML file")
       ->required();
   command.add_flag("--quick", request.quick,
                    "A small version: the paper's on built-in data, others as [table.quick] says");

@@ -1,10 +1,12 @@
 // `sadam reproduce` and what it needs from outside.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <optional>
 
 #include "cli/program.h"
+#include "reproduce/table_recipe.h"
 #include "support/temporary_folder.h"
 #include "train/record/run_folder.h"
 
@@ -33,6 +35,12 @@ class Reproduce : public ::testing::Test {
 
   TemporaryFolder folder_;
 };
+
+TEST_F(Reproduce, ItsHelpListsEveryTable) {
+  const auto help = run_program({"reproduce", "--help"}).out;
+  for (const auto& recipe : reproduce::built_in_recipes())
+    EXPECT_TRUE(says(help, fmt::format("\n  {} ", recipe.name)));
+}
 
 TEST_F(Reproduce, RunsThatAnotherProcessHasAreLeftToItAndNamed) {
   std::optional<train::RunFolder> held = train::RunFolder::create(path("runs/small/c/sadam/seed-1"));
