@@ -4,7 +4,8 @@
 import re
 import unittest
 
-from figures import agrees, benchmark, less, mean, numbers_in, page, printed, rank_correlation, rows, value_of
+from figures import (agrees, benchmark, interval, less, mean, numbers_in, page, printed, rank_correlation, rows,
+                     value_of)
 from recorded import last
 
 NETWORKS = ("batch 2", "batch 64", "QATNet")
@@ -107,6 +108,8 @@ def part_of_batch(check):
              for k in ("k2", "k8")]
     check.say("last epoch, is {} ± {} points with k = 2 ({} seeds) and {} ± {} with k = 8 ({} seeds)",
               [(gain, len(gain)) for gain in gains])
+    check.say("a loss of more than {} and {} points is ruled out",
+              [half - middle for middle, half in map(interval, gains)])
 
 
 if __name__ == "__main__":

@@ -234,7 +234,7 @@ def found_by_claim():
         "C62": [against("last", C, "k8", "base")],
         "C63": [series("best_epoch", k8), last(k8)],
         "C64": [against(figure, C, "k8", "k8.matched") for figure in ("best", "last")],
-        "C65": [3e-4, 1e-3, less(curves["3e-4"], curves["1e-3"])],
+        "C65": [3e-4, 1e-3, less(bests["3e-4"], bests["1e-3"]), less(curves["3e-4"], curves["1e-3"])],
         "C66": [resnet("S-Adam k=8"), resnet("AdamW")],
         "C67": [2, *(less(tiny("sadam-k2"), tiny(row)) for row in ("adamw", "sadam-k2.matched"))],
         "C68": [target, reached("sadam-k2", target)[1], reached("adamw", target),
