@@ -18,6 +18,11 @@ struct AdamWOptions : public AdamOptionsBase<AdamWOptions> {
   /// From the learning rate, as torch's options.
   /* implicit */ AdamWOptions(double lr = kAdamLearningRate) : lr_(lr) {}
 
+  /// AdaBound: step sizes close on `final_lr`, whatever the learning rate, which must be above 0.
+  static AdamWOptions adabound(double lr = kAdamLearningRate, double final_lr = 0.1) {
+    return AdamWOptions(lr).final_ratio(final_lr / lr);
+  }
+
   SADAM_LEARNING_RATE(SADAM_SETTER, kAdamLearningRate)
   SADAM_ADAM_OPTIONS(SADAM_SETTER)
   SADAM_BOUND_OPTIONS(SADAM_SETTER)

@@ -777,6 +777,15 @@ class AdamW(Optimizer):
 
     _core_type = _engine.AdamW
 
+    @classmethod
+    def adabound(cls, params: Parameters, lr: float = 1e-3, final_lr: float = 0.1, **options: Any) -> "AdamW":
+        """AdaBound: step sizes close on final_lr, whatever lr, which must be above 0.
+
+        >>> AdamW.adabound(torch.nn.Linear(2, 1)).param_groups[0]["final_ratio"]
+        100.0
+        """
+        return cls(params, lr=lr, final_ratio=final_lr / lr, **options)
+
 
 class ProxSGD(Optimizer):
     """Proximal SGD with momentum: b ← momentum·b + g; w ← w − lr·b; then each w moves towards 0 by lr·l1.

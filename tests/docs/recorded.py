@@ -63,6 +63,12 @@ def tiny(row, figure="best"):
     return series(figure, f"table3-imagewoof:imagewoof/{row}")
 
 
+def smaller(row, base=None, figure="last"):
+    """A row of tiny-batches, less another."""
+    values = series(figure, f"tiny-batches:imagewoof/{row}")
+    return less(values, smaller(base, None, figure)) if base else values
+
+
 def rates(data, row, figure="last"):
     """A row of learning-rates, by rate."""
     return {rate: series(figure, f"learning-rates-{data}:{data}-{rate}/{row}") for rate in RATES}
@@ -145,6 +151,21 @@ def checked(bits):
     """AdaBound with cosine, less AdamW."""
     return less(*(series("last", f"adabound-check:cifar100-{bits}/{row}")
                   for row in ("adabound-100", "adamw-cosine")))
+
+
+BOUNDED = [*(f"cifar100-{rate}" for rate in RATES), "imagewoof-1e-3"]
+
+
+def bounded(column, row):
+    """A row of adabound-rates, "adamw" or "adabound", with cosine."""
+    return series("last", f"adabound-rates:{column}/{row}-cosine")
+
+
+def bounded_gains():
+    """AdaBound less AdamW by rate, in their mean, and in 4 bits."""
+    adamw, adabound = ([bounded(column, row) for column in BOUNDED] for row in ("adamw", "adabound"))
+    return [*map(less, adabound[:-1], adamw[:-1]), less(over(*adabound[:-1]), over(*adamw[:-1])),
+            less(adabound[-1], adamw[-1])]
 
 
 def held(bits, control="", figure="last"):

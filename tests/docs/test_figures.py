@@ -8,9 +8,10 @@ import unittest
 
 from figures import (accuracies, deviation, ends, finished, interval, less, mean, page, paper, printed, rows,
                      over, runs, series, t_quantile, titles)
-from recorded import (C, COSINE, HELD, METHODS, RATES, STEP4, TUNED, W, against, at, best, brake, checked,
-                      controlled, endless, endless_time, fresh, gain, held, last, loss_in_4_bits, means,
-                      more_than, rate_gain, rates, rival, searched, setting, tiny)
+from recorded import (BOUNDED, C, COSINE, HELD, METHODS, RATES, STEP4, TUNED, W, against, at, best, bounded,
+                      bounded_gains, brake, checked, controlled, endless, endless_time, fresh, gain, held, last,
+                      loss_in_4_bits, means, more_than, rate_gain, rates, rival, searched, setting, smaller,
+                      tiny)
 
 
 class Figures(unittest.TestCase):
@@ -213,6 +214,19 @@ def small_batches(check):
     differences = check.page.table("Imagewoof at batch size 2", "difference, three seeds").body
     found = [interval(d) for row in differences for d in difference(row[0])]
     check.case.assertEqual((len(found), sum(abs(m) > h for m, h in found)), (12, 7))
+
+    small = {"AdamW": "adamw", "AdamW, 3e-4": "adamw-3e-4", "AdamW, 1e-4": "adamw-1e-4",
+             "AdamW, cosine": "adamw-cosine", "AdamW, 3e-4, cosine": "adamw-3e-4-cosine",
+             "AdamW, 1e-4, cosine": "adamw-1e-4-cosine", "S-Adam k=2, authors": "sadam-k2",
+             "step, λ=4, cosine": "step4-cosine"}
+
+    def in_small(label, *_):
+        row = small[label]
+        place = f"tiny-batches:imagewoof/{row}"
+        return [mean(best(place)), mean(last(place)), None if row == "adamw" else smaller(row, "adamw"),
+                mean(brake(place)) if row in ("sadam-k2", "step4-cosine") else None, training_loss(place)]
+
+    check.table("Cosine and smaller rates", "method", in_small)
 
     def batch_64(label, *_):
         row = "sadam-k8" if "S-Adam" in label else keys[label]
@@ -485,7 +499,23 @@ def rivals(check):
     added = {seed: points for seed, points in checked(2).items() if seed > 308}
     check.say("it is {} ± {} points from AdamW at 1e-3 in 2 bits (301 to 308) and {} ± {} in 3", first, checked(3))
     check.say("give {} ± {}, all sixteen {} ± {}.", added, checked(2))
-    check.given("AdamW's at 1e-3", "libtorch 1.13", "AdaBound's *final rate*")
+
+    def at_rates(label, *_):
+        """With the mean over the rates before the last column."""
+        if label == "AdaBound less AdamW":
+            return bounded_gains()
+        found = [mean(bounded(column, label.lower())) for column in BOUNDED]
+        return [*found[:-1], mean(found[:-1]), found[-1]]
+
+    check.table("AdaBound at other rates", "cosine", at_rates)
+    against_best = less(bounded("cifar100-1e-3", "adabound"), bounded("cifar100-3e-4", "adamw"))
+    check.say("AdamW at 3e-4, its best rate before: {} ± {}.", against_best)
+    check.say("**In 4 bits, no:** {} ± {}.", bounded_gains()[-1])
+    check.say("**Over the rates, yes:** {} ± {} in the mean of five", bounded_gains()[-2])
+    all_fresh = {**bounded_gains()[2], **checked(2)}
+    check.say("At 1e-3 in 2 bits all {} fresh seeds together give {} ± {}.", len(all_fresh), all_fresh)
+    check.given("AdamW's at 1e-3", "libtorch 1.13, 2026-11-19 ([every", "libtorch 1.13, 2026-11-20",
+                "AdaBound's *final rate*", "step sizes close on 0.1")
     check.given("radius of 0.5 to 2", "libtorch 2.11",
                 "(SGD: 0.01), SAM's radius is 0.05, that of ASAM and of smoothing 0.5",
                 "T = abs(w) + 0.01", "`final_lr` 0.1")
@@ -519,13 +549,17 @@ def which(check):
         means(C if label.startswith("2 bits") else W, "adamw-cosine").values()))
 
     def over_cosine(label, *_):
+        if "AdaBound" in label:
+            found = bounded_gains()
+            return found[:-1] if label.startswith("2") else [None, None, found[-1], None, None, None]
         if label.startswith("2 bits, step"):
-            return more_than("step4-cosine", "adamw-cosine")[:-1]
+            return more_than("step4-cosine", "adamw-cosine")
         if label.startswith("4 bits"):
-            return [less(rates(W, "step4-cosine")[rate], rates(W, "adamw-cosine")[rate]) for rate in RATES]
+            return [*(less(rates(W, "step4-cosine")[rate], rates(W, "adamw-cosine")[rate]) for rate in RATES),
+                    rate_gain(W, "step4-cosine")]
         down = 1 if "a third" in label else 2  # so many rates
         adamw = [controlled(rate, "adamw-cosine") for rate in RATES]
-        return [None] * down + [less(smaller, rate) for smaller, rate in zip(adamw, adamw[down:])]
+        return [None] * down + [less(lower, rate) for lower, rate in zip(adamw, adamw[down:])] + [None]
 
     check.table("3. One run", "", over_cosine)
     times = [mean([of[seed] / base[seed] for seed in of]) for of, base in
@@ -577,9 +611,8 @@ def which(check):
              if row[:3] in ("sam", "asa", "smo")]
     check.say("they end {} to {} points below AdamW with cosine", ends(-m for m in lost))
     sgd = setting("sgd-001", "adamw-cosine")
-    check.say("In 2 bits SGD at a rate of {} is {} ± {} points from AdamW ({})", 0.01, sgd, len(sgd))
-    check.say("at 1e-3 it is {} ± {} above AdamW in 2 bits ({} fresh), {} ± {} in 3 bits ({} fresh)",
-              checked(2), len(checked(2)), checked(3), len(checked(3)))
+    check.say("In 2 bits at a rate of {} it is {} ± {} points from AdamW ({})", 0.01, sgd, len(sgd))
+    check.say("In 3 bits it is {} ± {} at 1e-3 ({} fresh)", checked(3), len(checked(3)))
 
 
 @page(Figures, "README.md")
@@ -598,10 +631,10 @@ def readme(check):
               against("last", C, "k8", "k8.matched"))
     check.say("in the epoch that held-out images choose the gain is {} ± {}.",
               rival(C, "sadam-k8", "adamw", "validated"))
-    rates_of = {rate: controlled(rate, "adamw-cosine") for rate in RATES}
-    check.say("With cosine that gains {} ± {} at 3e-3 and {} ± {} at 1e-2. One probe along the step gains {} ± {} "
-              "and {} ± {}.", less(rates_of["1e-3"], rates_of["3e-3"]), less(rates_of["3e-3"], rates_of["1e-2"]),
-              [less(controlled(rate), rates_of[rate]) for rate in ("3e-3", "1e-2")])
+    gains = more_than("step4-cosine", "adamw-cosine")
+    check.say("of five rates, and gains {} ± {} in their mean. One probe along the step gains {} ± {}, at {} times "
+              "the time, and loses {} ± {} at 3e-4.", bounded_gains()[-2], gains[-1], 1.4,
+              less(controlled("3e-4", "adamw-cosine"), controlled("3e-4")))
     check.say("at a constant rate. It ends {} ± {} above AdamW at its best constant rate",
               endless(2, "held-03", "adamw-3e-4"))
     check.say("never brakes, and ends {} ± {} below", interval(fresh(W, "adamw-3e-4", "held-03")))

@@ -168,7 +168,7 @@ TEST(AdamW, SkipsANonFiniteLossOrGradient) {
 }
 
 // The authors' rule: final_lr = 0.1 for lr = 1e-3, and it follows a schedule as lr does.
-TEST(AdamW, WithAFinalRatioIsAdaBound) {
+TEST(AdamW, WithItsPresetIsAdaBound) {
   Problem ours(torch::kDouble);
   Problem plain(torch::kDouble);
   const double first_lr = 1e-3;
@@ -176,10 +176,9 @@ TEST(AdamW, WithAFinalRatioIsAdaBound) {
   const double gamma = 0.02;
   const double eps = 1e-8;
   const double weight_decay = 0.05;
-  AdamW optimizer(*ours.net, AdamWOptions(first_lr)
+  AdamW optimizer(*ours.net, AdamWOptions::adabound(first_lr, final_lr)
                                  .betas({0.9, 0.99})
                                  .weight_decay(weight_decay)
-                                 .final_ratio(final_lr / first_lr)
                                  .bound_gamma(gamma));
   std::vector<torch::Tensor> m;
   std::vector<torch::Tensor> v;

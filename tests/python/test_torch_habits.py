@@ -62,6 +62,8 @@ def test_presets_are_those_of_cpp():
     reference = sadam.SAdam.reference(model)
     assert reference.defaults["directions"] == "per_tensor" and reference.defaults["noise"] == "fresh"
     assert reference.defaults["group_by_group"] is True and reference.param_groups[0]["lr"] == 1e-3
+    bounded = sadam.AdamW.adabound(model, lr=1e-2, final_lr=0.5, beta1=0.8).param_groups[0]
+    assert (bounded["lr"], bounded["final_ratio"], bounded["betas"]) == (1e-2, 50, (0.8, 0.999))
 
 
 def test_betas_may_be_given_as_a_pair_or_one_by_one():
