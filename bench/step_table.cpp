@@ -105,10 +105,10 @@ void methods_table(Report& report, const Settings& settings) {
   adamw("SAM", at(GradientAt::ascent));
   adamw("ASAM", at(GradientAt::adaptive_ascent));
   adamw("randomized smoothing", at(GradientAt::nearby));
-  adamw("AdaBound", AdamWOptions(kLearningRate).final_ratio(100));
+  adamw("AdaBound", AdamWOptions::adabound(kLearningRate));
   names.push_back("AdamW, averaged weights");
   variants.emplace_back(names.back(),
-                        [&loss, optimizer = std::make_shared<AdamW>(*network, at(GradientAt::weights)),
+                        [&loss, optimizer = std::make_shared<AdamW>(*network, AdamWOptions(kLearningRate)),
                          average = std::make_shared<AveragedWeights>(network)] {
                           optimizer->step(loss);
                           average->update();

@@ -18,10 +18,9 @@ struct AdamWOptions : public AdamOptionsBase<AdamWOptions> {
   /// From the learning rate, as torch's options.
   /* implicit */ AdamWOptions(double lr = kAdamLearningRate) : lr_(lr) {}
 
-  /// AdaBound: step sizes close on `final_lr`, whatever the learning rate, which must be above 0.
-  static AdamWOptions adabound(double lr = kAdamLearningRate, double final_lr = 0.1) {
-    return AdamWOptions(lr).final_ratio(final_lr / lr);
-  }
+  /// AdaBound: step sizes close on `final_lr`, and follow it where a schedule scales `lr`, which must be
+  /// above 0. A group with a learning rate of its own closes on as many times that.
+  static AdamWOptions adabound(double lr = kAdamLearningRate, double final_lr = 0.1);
 
   SADAM_LEARNING_RATE(SADAM_SETTER, kAdamLearningRate)
   SADAM_ADAM_OPTIONS(SADAM_SETTER)

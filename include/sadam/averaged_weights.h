@@ -22,10 +22,11 @@ namespace sadam {
 ///       evaluate(model);
 ///     }                                       // and its own again, bit for bit
 ///
-/// Floating-point buffers (batch-norm statistics) are averaged too, all others copied. The first update takes
-/// the weights as they are. With a decay d below 1, update t + 1 makes average ← average + (1 − dₜ)(w −
-/// average), dₜ = min(d, (1 + t)/(10 + t)), so that the start is soon forgotten: an exponential moving
-/// average. With d = 1 it is the equal average of all updates (Polyak; SWA where updates are epochs apart).
+/// Floating-point buffers (batch-norm statistics) are averaged too; all others, and masks of infinities, are
+/// copied. The first update takes the weights as they are. With a decay d below 1, update t + 1 makes average
+/// ← average + (1 − dₜ)(w − average), dₜ = min(d, (1 + t)/(10 + t)), so that the start is soon forgotten: an
+/// exponential moving average. With d = 1 it is the equal average of all updates (Polyak; SWA where updates
+/// are epochs apart).
 ///
 /// The module must outlive this and keep its tensors; it may be moved to another device between updates. On a
 /// GPU an update is a few launches for all tensors together, which nothing waits for.
@@ -72,6 +73,7 @@ class AveragedWeights {
 
   std::vector<torch::Tensor> tensors_;  // of the module: parameters, then buffers, each once
   std::vector<torch::Tensor> average_;  // like them; nothing before the first update
+  std::vector<bool> copied_;            // of them: has no average; nothing before the second update
   double decay_;
   std::int64_t updates_ = 0;
 };

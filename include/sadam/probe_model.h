@@ -68,7 +68,7 @@ struct LayerReading {
 
 /// What to train with, and why.
 struct Suggestion {
-  bool brake = false;  ///< false: AdamW will do; true: steps may be too long, for a smaller lr or this brake
+  bool brake = false;  ///< false: AdamW will do; true: it with a cosine schedule, or this brake
   Directions directions = Directions::sphere;
   Statistic statistic = Statistic::residual;
   double radius = 0.01;

@@ -136,7 +136,10 @@ PYBIND11_MODULE(_engine, module) {
       .def_readonly("probe", &DirectionRequest::probe)
       .def_readonly("parameter", &DirectionRequest::parameter);
   py::class_<Stepper>(module, "Stepper");
-  bind<AdamW, AdamWOptions, AdamWParamState>(module, "AdamW");
+  bind<AdamW, AdamWOptions, AdamWParamState>(module, "AdamW")
+      .def_static("adabound", [](double lr, double final_lr) {
+        return dictionary_of(unlocked([&] { return AdamWOptions::adabound(lr, final_lr); }));
+      });
   bind<ProxSGD, ProxSGDOptions, ProxSGDParamState>(module, "ProxSGD");
   auto s_adam = bind<SAdam, SAdamOptions, SAdamParamState>(module, "SAdam");
   bind_split_form(s_adam);

@@ -779,12 +779,13 @@ class AdamW(Optimizer):
 
     @classmethod
     def adabound(cls, params: Parameters, lr: float = 1e-3, final_lr: float = 0.1, **options: Any) -> "AdamW":
-        """AdaBound: step sizes close on final_lr, whatever lr, which must be above 0.
+        """AdaBound: step sizes close on final_lr, and follow it where a schedule scales lr, which must be above 0.
+        A group with a learning rate of its own closes on as many times that.
 
         >>> AdamW.adabound(torch.nn.Linear(2, 1)).param_groups[0]["final_ratio"]
         100.0
         """
-        return cls(params, lr=lr, final_ratio=final_lr / lr, **options)
+        return cls(params, **{**_engine.AdamW.adabound(lr, final_lr), **_without_betas(options)})
 
 
 class ProxSGD(Optimizer):

@@ -1,4 +1,7 @@
 #include <sadam/adamw.h>
+#include <sadam/error.h>
+
+#include <sstream>
 
 #include "optim/optimizer_of.h"
 #include "step/archive.h"
@@ -7,6 +10,15 @@ namespace sadam {
 
 using torch::serialize::InputArchive;
 using torch::serialize::OutputArchive;
+
+AdamWOptions AdamWOptions::adabound(double lr, double final_lr) {
+  if (!(lr > 0)) {
+    std::ostringstream sentence;
+    sentence << "AdaBound: lr is " << lr << ": it must be above 0, because the bounds are multiples of it.";
+    throw Error(sentence.str());
+  }
+  return AdamWOptions(lr).final_ratio(final_lr / lr);
+}
 
 void AdamWParamState::serialize(InputArchive& archive) {
   step(step::read_value(archive, "step").toInt());

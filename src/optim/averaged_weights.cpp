@@ -2,7 +2,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_sub.h>
+#include <ATen/ops/all.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/isfinite.h>
 #include <c10/core/DeviceGuard.h>
 #include <sadam/averaged_weights.h>
 #include <sadam/error.h>
@@ -88,6 +90,9 @@ void AveragedWeights::update() {
     return;
   }
   follow_module();
+  if (copied_.empty())
+    for (const auto& tensor : average_)
+      copied_.push_back(!tensor.is_floating_point() || !at::isfinite(tensor).all().item<bool>());
   const auto t = static_cast<double>(updates_);
   const double rate = decay_ == 1 ? 1 / (t + 1) : 1 - std::min(decay_, (1 + t) / (10 + t));
   // By type, as torch's joint launches want it.
@@ -97,7 +102,7 @@ void AveragedWeights::update() {
   std::map<at::ScalarType, Lists> averaged;
   Lists copied;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    auto& lists = tensors_[i].is_floating_point() ? averaged[tensors_[i].scalar_type()] : copied;
+    auto& lists = copied_[i] ? copied : averaged[tensors_[i].scalar_type()];
     lists.average.push_back(average_[i]);
     lists.weights.push_back(tensors_[i].variable_data());
   }
@@ -163,6 +168,7 @@ void AveragedWeights::load(InputArchive& archive) {
     average[i] = average[i].to(tensors_[i].device());
   }
   average_ = std::move(average);
+  copied_.clear();
   updates_ = updates;
   decay_ = decay;
 }

@@ -311,8 +311,8 @@ Suggestion Prober::suggestion(const ModelProbe& found) const {
     advice.directions = Directions::step;
     advice.damping = kStepDamping;
     reason << "Along Adam's step with lr " << options_.lr << ", " << 100 * along_step->lgi
-           << " % of what the loss does is not foretold by the gradient. A smaller lr and a cosine schedule "
-              "cost nothing; one probe along the step shortens steps that go wrong.";
+           << " % of what the loss does is not foretold by the gradient. A cosine schedule costs nothing; "
+              "one probe along the step shortens steps that go wrong.";
   }
   if (found.smallest_radius == 0)
     reason << " Random probes see nothing but rounding at any of these radii.";
@@ -478,7 +478,7 @@ std::ostream& operator<<(std::ostream& out, const ModelProbe& found) {
   }
   out << "\nSuggested: ";
   if (found.suggestion.brake)
-    out << "AdamW with a third of the lr and a cosine schedule\n"
+    out << "AdamW with a cosine schedule\n"
         << "       or: SAdam with directions " << to_string(found.suggestion.directions) << ", statistic "
         << to_string(found.suggestion.statistic) << ", damping " << found.suggestion.damping << '\n';
   else

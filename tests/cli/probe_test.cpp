@@ -69,7 +69,7 @@ TEST_F(Probe, TakesARun) {
   ASSERT_EQ(run_program(train).status, 0);
   const auto ended = run_program({"probe", (folder_ / "run").string(), "--no-layers", "--probes", "2"});
   EXPECT_EQ(ended.status, 0) << ended.err;
-  for (const auto* part : {"residual", "Instability (LGI) by estimator", "Suggested: "})
+  for (const auto* part : {"residual", "Instability (LGI) by estimator", "Suggested: AdamW"})
     EXPECT_NE(ended.out.find(part), std::string::npos) << ended.out;
 }
 

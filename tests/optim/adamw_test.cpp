@@ -167,12 +167,12 @@ TEST(AdamW, SkipsANonFiniteLossOrGradient) {
   EXPECT_EQ(2, optimizer.totals().skipped);
 }
 
-// The authors' rule: final_lr = 0.1 for lr = 1e-3, and it follows a schedule as lr does.
+// The authors' rule, where final_lr is 0.1 for lr = 1e-3: it follows a schedule as lr does.
 TEST(AdamW, WithItsPresetIsAdaBound) {
   Problem ours(torch::kDouble);
   Problem plain(torch::kDouble);
-  const double first_lr = 1e-3;
-  const double final_lr = 0.1;
+  const double first_lr = 2e-3;
+  const double final_lr = 0.15;
   const double gamma = 0.02;
   const double eps = 1e-8;
   const double weight_decay = 0.05;
@@ -210,6 +210,8 @@ TEST(AdamW, WithItsPresetIsAdaBound) {
   }
   EXPECT_GT(lifted, 100) << "the lower bound was never felt";
   EXPECT_GT(cut, 100) << "the upper bound was never felt";
+  EXPECT_DOUBLE_EQ(AdamWOptions::adabound().final_ratio(), 100);
+  for (const double lr : {0.0, -1e-3}) EXPECT_THROW(AdamWOptions::adabound(lr), Error);
 }
 
 TEST(ProxSGD, WithoutAPenaltyIsTorchsSgdWithMomentum) {

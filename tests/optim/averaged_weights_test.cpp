@@ -93,6 +93,24 @@ TEST(AveragedWeights, OfWeightsThatStayAreThoseWeights) {
   }
 }
 
+TEST(AveragedWeights, HaveTheMasksOfTheModule) {
+  struct MaskedImpl : torch::nn::Module {
+    torch::Tensor weight = register_parameter("weight", torch::zeros({2}));
+    torch::Tensor mask = register_buffer("mask", torch::tensor({0.0F, -INFINITY}));
+  };
+  MaskedImpl net;
+  AveragedWeights average(net, 0.5);
+  for (int t = 0; t < 3; ++t) {
+    average.update();
+    const torch::NoGradGuard no_grad;
+    net.weight += 1;
+  }
+  const auto use = average.use();
+  EXPECT_GT(net.weight[0].item<float>(), 0);
+  EXPECT_EQ(net.mask[0].item<float>(), 0);
+  EXPECT_EQ(net.mask[1].item<float>(), -INFINITY);
+}
+
 TEST(AveragedWeights, ComeAndGoBitForBit) {
   Trained trained(0.9, torch::kFloat);
   for (int t = 0; t < 3; ++t) trained.train(), trained.average.update();

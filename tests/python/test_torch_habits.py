@@ -64,6 +64,8 @@ def test_presets_are_those_of_cpp():
     assert reference.defaults["group_by_group"] is True and reference.param_groups[0]["lr"] == 1e-3
     bounded = sadam.AdamW.adabound(model, lr=1e-2, final_lr=0.5, beta1=0.8).param_groups[0]
     assert (bounded["lr"], bounded["final_ratio"], bounded["betas"]) == (1e-2, 50, (0.8, 0.999))
+    with pytest.raises(ValueError, match="lr is 0: it must be above 0"):
+        sadam.AdamW.adabound(model, lr=0)
 
 
 def test_betas_may_be_given_as_a_pair_or_one_by_one():
