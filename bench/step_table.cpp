@@ -89,7 +89,7 @@ void methods_table(Report& report, const Settings& settings) {
   const auto loss = loss_of(network);
   std::vector<std::string> names;
   Variants variants;
-  const auto add = [&]<class Optimizer>(const std::string& name, std::shared_ptr<Optimizer> optimizer) {
+  const auto add = [&](const std::string& name, const auto& optimizer) {
     names.push_back(name);
     variants.emplace_back(name, [optimizer, &loss] { optimizer->step(loss); });
   };
@@ -106,7 +106,7 @@ void methods_table(Report& report, const Settings& settings) {
   adamw("ASAM", at(GradientAt::adaptive_ascent));
   adamw("randomized smoothing", at(GradientAt::nearby));
   adamw("AdaBound", AdamWOptions::adabound(kLearningRate));
-  names.push_back("AdamW, averaged weights");
+  names.emplace_back("AdamW, averaged weights");
   variants.emplace_back(names.back(),
                         [&loss, optimizer = std::make_shared<AdamW>(*network, AdamWOptions(kLearningRate)),
                          average = std::make_shared<AveragedWeights>(network)] {
