@@ -69,6 +69,11 @@ def smaller(row, base=None, figure="last"):
     return less(values, smaller(base, None, figure)) if base else values
 
 
+def training_loss(place):
+    """In the last epoch."""
+    return mean(less(series("test_loss", place), series("gap", place)))
+
+
 def rates(data, row, figure="last"):
     """A row of learning-rates, by rate."""
     return {rate: series(figure, f"learning-rates-{data}:{data}-{rate}/{row}") for rate in RATES}
@@ -82,12 +87,6 @@ def rate_gain(data, row):
     """The mean over the rates, less that of AdamW with the same schedule."""
     base = "adamw-cosine" if row.endswith("-cosine") else "adamw"
     return less(over(*rates(data, row).values()), over(*rates(data, base).values()))
-
-
-def loss_in_4_bits():
-    """What the step probe with cosine loses at rates up to 1e-3: least and most."""
-    adamw, step = means(W, "adamw-cosine"), means(W, "step4-cosine")
-    return ends(adamw[rate] - step[rate] for rate in RATES[:3])
 
 
 def rival(data, row, base=None, figure="last"):
@@ -110,7 +109,6 @@ def fresh(data, row, base="adamw-cosine", figure="last"):
 # Twelve seeds in 2 bits: those of rivals and of brakes.
 TUNED = last("rivals:cifar100/adamw-tuned", "brakes:cifar100-2/adamw-3e-4-cosine")
 COSINE = last("rivals:cifar100/adamw-cosine", "brakes:cifar100-2/adamw-cosine")
-STEP4 = last("rivals:cifar100/step4-cosine", "brakes:cifar100-2/step4-cosine")
 HELD = last("rivals:cifar100/held", "brakes:cifar100-2/held-03-001")
 
 
