@@ -93,6 +93,7 @@ def which(check):
         return [[gain, len(gain)] if gain else None for gain in found]
 
     check.table("5. Tiny batches", "", over_adamw)
+    check.say("on top of a third it adds {} ± {} points", smaller("adamw-3e-4-cosine", "adamw-3e-4"))
     check.say("We found {} by running S-Adam", mean(tiny("sadam-k2", "brake")))
     check.say("2 bits at 1e-3 it ends {} ± {} above AdamW ({}), but only {} ± {} above AdamW with every step "
               "× {}, and {} ± {} below cosine.", against("last", C, "k8", "base"),
